@@ -1,0 +1,11 @@
+//! Everything between the agent's wish to run code and the sandbox that runs it.
+//!
+//! - [`opensandbox`]: the client of the OpenSandbox Lifecycle and execd APIs.
+//! - [`manager`]: owns keys, tokens, limits and lifetimes; implements the domain's `SandboxRuntime`.
+//! - [`runner`]: turns Python, JavaScript and shell source into commands and their results.
+//! - [`local`]: the embedded runtime, a small server that speaks the same API and isolates with bubblewrap.
+
+pub mod local;
+pub mod manager;
+pub mod opensandbox;
+pub mod runner;
