@@ -1,0 +1,120 @@
+//! Limits, what is used of them, and which one was hit.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::InvalidInput;
+use crate::money::NanoUsd;
+
+/// Upper bounds; None means no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Limits {
+    /// Agent iterations.
+    pub max_iterations: Option<u32>,
+    /// Model calls.
+    pub max_model_calls: Option<u32>,
+    /// Tool calls.
+    pub max_tool_calls: Option<u32>,
+    /// Input and output tokens together.
+    pub max_tokens: Option<u64>,
+    /// Money.
+    pub max_cost: Option<NanoUsd>,
+    /// Milliseconds from the claim on, not counting time in `WAITING` or `QUEUED`.
+    pub max_active_time_ms: Option<u64>,
+    /// How often the same tool may fail.
+    pub max_errors_per_tool: Option<u32>,
+}
+
+impl Limits {
+    /// Of each limit the tighter one.
+    pub fn tightest(self, other: Self) -> Self {
+        Self {
+            max_iterations: tighter(self.max_iterations, other.max_iterations),
+            max_model_calls: tighter(self.max_model_calls, other.max_model_calls),
+            max_tool_calls: tighter(self.max_tool_calls, other.max_tool_calls),
+            max_tokens: tighter(self.max_tokens, other.max_tokens),
+            max_cost: tighter(self.max_cost, other.max_cost),
+            max_active_time_ms: tighter(self.max_active_time_ms, other.max_active_time_ms),
+            max_errors_per_tool: tighter(self.max_errors_per_tool, other.max_errors_per_tool),
+        }
+    }
+
+    /// Every limit that is set must be at least 1. `path` is where the limits stand in the caller's input.
+    pub fn validate(&self, path: &[&str]) -> Vec<InvalidInput> {
+        let set = [
+            ("maxIterations", self.max_iterations.map(i128::from)),
+            ("maxModelCalls", self.max_model_calls.map(i128::from)),
+            ("maxToolCalls", self.max_tool_calls.map(i128::from)),
+            ("maxTokens", self.max_tokens.map(i128::from)),
+            ("maxCostUsd", self.max_cost.map(|cost| i128::from(cost.0))),
+            ("maxActiveTimeMs", self.max_active_time_ms.map(i128::from)),
+            ("maxErrorsPerTool", self.max_errors_per_tool.map(i128::from)),
+        ];
+        set.into_iter()
+            .filter(|(_, value)| value.is_some_and(|value| value < 1))
+            .map(|(field, _)| InvalidInput {
+                path: path.iter().chain([&field]).map(ToString::to_string).collect(),
+                code: "OUT_OF_RANGE",
+                message: "must be greater than 0; leave it out for no limit".to_owned(),
+            })
+            .collect()
+    }
+}
+
+fn tighter<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What an execution has used and reserved so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Used {
+    /// Iterations opened.
+    pub iterations: u32,
+    /// Model calls started.
+    pub model_calls: u32,
+    /// Tool calls started.
+    pub tool_calls: u32,
+    /// Tokens of settled calls.
+    pub tokens: u64,
+    /// Tokens reserved by calls that are under way.
+    pub reserved_tokens: u64,
+    /// Cost of settled calls.
+    pub spent: NanoUsd,
+    /// Money reserved by calls that are under way.
+    pub reserved: NanoUsd,
+    /// Active time in microseconds.
+    pub active_time_us: u64,
+}
+
+/// Limits together with what is used of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Budget {
+    /// The effective limits.
+    pub limits: Limits,
+    /// What is used.
+    pub used: Used,
+}
+
+/// A limit, named when it was hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Of iterations.
+    Iterations,
+    /// Of model calls.
+    ModelCalls,
+    /// Of tool calls.
+    ToolCalls,
+    /// Of tokens.
+    Tokens,
+    /// Of money.
+    Cost,
+    /// Of active time.
+    ActiveTime,
+    /// Of errors of one tool.
+    ErrorsPerTool,
+}

@@ -1,0 +1,51 @@
+//! Time and randomness, passed in: the domain reads neither by itself.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A moment: whole microseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The moment so many microseconds after the epoch.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since the epoch.
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// The moment `duration` later; stays at the greatest one instead of wrapping.
+    pub fn plus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// Time from `earlier` to this moment; zero when `earlier` is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+/// The wall clock, the monotonic clock and the timer of this process.
+#[async_trait::async_trait]
+pub trait Clock: Send + Sync {
+    /// The wall clock. It may jump; never measure a duration with it.
+    fn now(&self) -> Timestamp;
+
+    /// Time since some fixed moment of this process. It never goes back.
+    fn monotonic(&self) -> Duration;
+
+    /// Resolves after `duration`.
+    async fn sleep(&self, duration: Duration);
+}
+
+/// A source of bytes that nobody can guess.
+pub trait Entropy: Send + Sync {
+    /// Fills the buffer.
+    fn fill(&self, buffer: &mut [u8]);
+}

@@ -1,0 +1,234 @@
+//! A Journal is the lease holder's pen: every write to an execution goes through it, in one order.
+//!
+//! A state commit carries the deltas that were waiting before it, so that the log is in the order in which things
+//! happened. A commit whose answer was lost is resolved by looking at the fence, never by guessing. A journal does not
+//! decide anything: it writes what the loop decided, or reports that the lease is lost.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::lock::{Mutex as AsyncMutex, MutexGuard};
+
+use super::log_writer::LogWriterHandle;
+use super::model::{Event, Segment, encode_segment};
+use super::ports::EventBus;
+use crate::clock::{Clock, Timestamp};
+use crate::error::StoreError;
+use crate::execution::{Change, Commit, ExecutionRef, ExecutionStore, Fence, Progress};
+
+/// Waiting deltas at which the writer is asked to write at once.
+const URGENT_BYTES: usize = 4 * 1024;
+/// Waiting deltas at which their producer writes them itself, and so is held back by a slow store.
+const FULL_BYTES: usize = 256 * 1024;
+/// How often a commit is tried while the store is unavailable, and the first pause between two tries.
+const ATTEMPTS: u32 = 8;
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+
+/// Why a journal could not write.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Another worker took over: stop at once, write nothing more.
+    #[error("the lease was lost")]
+    LeaseLost,
+    /// The store did not take the write, also not after several tries.
+    #[error("the execution could not be written")]
+    Store(#[source] StoreError),
+}
+
+/// What one commit writes beside the waiting deltas.
+#[derive(Debug, Default)]
+pub struct Entry {
+    /// The new totals and state of the execution.
+    pub progress: Option<Progress>,
+    /// Rows.
+    pub changes: Vec<Change>,
+    /// Events.
+    pub events: Vec<Event>,
+}
+
+/// The pen of one claim.
+pub struct Journal {
+    execution: ExecutionRef,
+    epoch: u64,
+    store: Arc<dyn ExecutionStore>,
+    bus: Arc<dyn EventBus>,
+    clock: Arc<dyn Clock>,
+    writer: LogWriterHandle,
+    next_sequence: AsyncMutex<u64>,
+    waiting: Mutex<Waiting>,
+    lost: AtomicBool,
+}
+
+#[derive(Default)]
+struct Waiting {
+    events: Vec<(Timestamp, Event)>,
+    bytes: usize,
+}
+
+impl Journal {
+    /// A pen for the claim with this epoch, whose next event gets `next_sequence`.
+    pub fn new(
+        fence: Fence,
+        store: Arc<dyn ExecutionStore>,
+        bus: Arc<dyn EventBus>,
+        clock: Arc<dyn Clock>,
+        writer: LogWriterHandle,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            execution: fence.execution,
+            epoch: fence.epoch,
+            store,
+            bus,
+            clock,
+            writer,
+            next_sequence: AsyncMutex::new(fence.next_sequence),
+            waiting: Mutex::default(),
+            lost: AtomicBool::new(false),
+        })
+    }
+
+    /// Whose log this is.
+    pub const fn execution(&self) -> ExecutionRef {
+        self.execution
+    }
+
+    /// The lease's number.
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Writes rows and events in one fenced transaction, behind the waiting deltas. Returns the sequence that the first
+    /// of the entry's events got.
+    pub async fn commit(self: &Arc<Self>, entry: Entry) -> Result<u64, JournalError> {
+        let mut next_sequence = self.next_sequence.lock().await;
+        let mut events = self.take_waiting();
+        let first_of_entry = *next_sequence + events.len() as u64;
+        let now = self.clock.now();
+        events.extend(entry.events.into_iter().map(|event| (now, event)));
+        let segment = encode_segment(*next_sequence, events);
+        let commit = Commit {
+            fence: Fence { execution: self.execution, epoch: self.epoch, next_sequence: *next_sequence },
+            progress: entry.progress,
+            changes: entry.changes,
+            segment,
+        };
+        self.write(&commit, &mut next_sequence).await?;
+        drop(next_sequence);
+        if self.has_waiting() {
+            self.writer.notify(self, false);
+        }
+        Ok(first_of_entry)
+    }
+
+    /// Puts a delta behind what is waiting. The log writer commits it soon; a full queue makes the caller write.
+    pub async fn delta(self: &Arc<Self>, event: Event, is_first_of_call: bool) -> Result<(), JournalError> {
+        if self.lost.load(Ordering::Acquire) {
+            return Err(JournalError::LeaseLost);
+        }
+        let bytes = {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.bytes += delta_bytes(&event);
+            waiting.events.push((self.clock.now(), event));
+            waiting.bytes
+        };
+        if bytes >= FULL_BYTES {
+            return self.commit(Entry::default()).await.map(|_| ());
+        }
+        self.writer.notify(self, is_first_of_call || bytes >= URGENT_BYTES);
+        Ok(())
+    }
+
+    /// What the log writer commits for this journal, unless a state commit is under way (it takes the deltas along, or
+    /// notifies again).
+    pub(super) fn try_prepare(&self) -> Option<(MutexGuard<'_, u64>, Commit)> {
+        let next_sequence = self.next_sequence.try_lock()?;
+        let segment = encode_segment(*next_sequence, self.take_waiting())?;
+        let fence = Fence { execution: self.execution, epoch: self.epoch, next_sequence: *next_sequence };
+        Some((next_sequence, Commit { fence, progress: None, changes: Vec::new(), segment: Some(segment) }))
+    }
+
+    /// Takes note of what became of a prepared commit.
+    pub(super) async fn conclude(&self, commit: &Commit, outcome: Option<bool>, next_sequence: &mut u64) {
+        match outcome {
+            Some(true) => self.advance(commit.segment.as_ref(), next_sequence),
+            Some(false) => self.lost.store(true, Ordering::Release),
+            None => {
+                if let Err(error) = self.write(commit, next_sequence).await {
+                    tracing::warn!(execution.id = %self.execution.id, error = &error as &dyn std::error::Error, "deltas were not written");
+                    self.lost.store(true, Ordering::Release);
+                }
+            }
+        }
+    }
+
+    async fn write(&self, commit: &Commit, next_sequence: &mut u64) -> Result<(), JournalError> {
+        if self.lost.load(Ordering::Acquire) {
+            return Err(JournalError::LeaseLost);
+        }
+        let after = commit.segment.as_ref().map_or(*next_sequence, |segment| segment.last_sequence + 1);
+        let mut pause = FIRST_PAUSE;
+        let mut attempt = 1;
+        loop {
+            let failure = match self.store.commit(commit).await {
+                Ok(()) => break,
+                Err(StoreError::LeaseLost) => return Err(self.lose()),
+                Err(failure @ StoreError::Unavailable(_)) => failure,
+                Err(failure @ (StoreError::Conflict { .. } | StoreError::Corrupt { .. })) => {
+                    return Err(JournalError::Store(failure));
+                }
+            };
+            if commit.segment.is_some() && self.was_written(after).await? {
+                break;
+            }
+            if attempt == ATTEMPTS {
+                return Err(JournalError::Store(failure));
+            }
+            attempt += 1;
+            self.clock.sleep(pause).await;
+            pause *= 2;
+        }
+        self.advance(commit.segment.as_ref(), next_sequence);
+        Ok(())
+    }
+
+    /// After a lost answer: the fence tells whether the write happened.
+    async fn was_written(&self, after: u64) -> Result<bool, JournalError> {
+        match self.store.fence(self.execution).await {
+            Ok(Some(fence)) if fence.epoch == self.epoch => Ok(fence.next_sequence == after),
+            Ok(_) => Err(self.lose()),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn lose(&self) -> JournalError {
+        self.lost.store(true, Ordering::Release);
+        JournalError::LeaseLost
+    }
+
+    fn advance(&self, segment: Option<&Segment>, next_sequence: &mut u64) {
+        if let Some(segment) = segment {
+            *next_sequence = segment.last_sequence + 1;
+            self.bus.committed(self.execution, segment);
+        }
+    }
+
+    fn take_waiting(&self) -> Vec<(Timestamp, Event)> {
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)).events
+    }
+
+    fn has_waiting(&self) -> bool {
+        !self.waiting.lock().unwrap_or_else(PoisonError::into_inner).events.is_empty()
+    }
+}
+
+fn delta_bytes(event: &Event) -> usize {
+    const ENVELOPE: usize = 128;
+    match event {
+        Event::ModelCallDelta { text, .. } | Event::SandboxOutput { text, .. } => ENVELOPE + text.len(),
+        other => {
+            debug_assert!(!matches!(other, Event::ExecutionFinished { .. }), "a state change is no delta");
+            ENVELOPE
+        }
+    }
+}

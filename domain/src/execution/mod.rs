@@ -1,0 +1,22 @@
+//! An Execution is one run of an agent: from the start call to one StopReason.
+//!
+//! It is started once (its idempotency key sees to that), claimed by a worker under a lease with a growing epoch, run
+//! by the agent loop, and ended by the first terminal state that is committed. Only the lease holder writes it; cancel
+//! and its kin are commands in an inbox that the holder applies.
+
+pub mod cancel;
+mod model;
+mod ports;
+pub mod start;
+mod stop_signal;
+
+pub use model::{
+    AgentIteration, CallContext, Change, Claimed, Command, CommandKind, Commit, Execution, ExecutionFilter,
+    ExecutionRef, ExecutionStatus, Fence, IterationRecord, NewExecution, Pins, Progress, Renewal, StartOutcome,
+    StopCode, StopReason,
+};
+pub use ports::{ExecutionReader, ExecutionStore};
+pub use stop_signal::{StopCause, StopSignal};
+
+#[cfg(test)]
+mod tests;

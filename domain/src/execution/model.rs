@@ -1,0 +1,399 @@
+//! What an execution is, and what a commit may change about it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::artifact::Artifact;
+use crate::budget::{Budget, Limits, Used};
+use crate::clock::Timestamp;
+use crate::ctx::{Principal, Scope};
+use crate::event::Segment;
+use crate::ids::{CommandId, ExecutionId, PrincipalId, ProjectId, ResourceId, TenantId, VersionId};
+use crate::model_call::ModelCall;
+use crate::sandbox::Sandbox;
+use crate::tool_call::ToolCall;
+
+/// Names an execution together with its tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ExecutionRef {
+    /// The tenant.
+    pub tenant_id: TenantId,
+    /// The execution.
+    pub id: ExecutionId,
+}
+
+impl ExecutionRef {
+    /// The tenant, as a finder takes it.
+    pub const fn scope(&self) -> Scope {
+        Scope { tenant_id: self.tenant_id }
+    }
+}
+
+/// Where an execution stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ExecutionStatus {
+    /// Waits for a worker.
+    Queued,
+    /// A worker runs it, or it waits for the next worker after one was lost.
+    Running,
+    /// Waits for a person.
+    Waiting,
+    /// Was told to stop; calls under way are being ended.
+    Cancelling,
+    /// Ended with a final answer.
+    Succeeded,
+    /// Ended by a failure.
+    Failed,
+    /// Ended by a limit or the loop guard.
+    Stopped,
+    /// Ended by a person.
+    Cancelled,
+}
+
+impl ExecutionStatus {
+    /// Whether it has ended.
+    pub const fn is_terminal(self) -> bool {
+        match self {
+            Self::Succeeded | Self::Failed | Self::Stopped | Self::Cancelled => true,
+            Self::Queued | Self::Running | Self::Waiting | Self::Cancelling => false,
+        }
+    }
+}
+
+/// The one cause for which an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(missing_docs, reason = "the names say it; docs/errors.md explains each to users")]
+pub enum StopCode {
+    FinalAnswer,
+    Cancelled,
+    DeadlineExceeded,
+    IterationLimit,
+    ModelCallLimit,
+    ToolCallLimit,
+    TokenLimit,
+    CostLimit,
+    ActiveTimeLimit,
+    ToolErrorLimit,
+    LoopDetected,
+    ModelFailed,
+    ModelOutputTruncated,
+    ContentFiltered,
+    SandboxUnavailable,
+    AccessDenied,
+    ToolOutcomeUnknown,
+    PriceUnknown,
+    Internal,
+}
+
+impl StopCode {
+    /// The terminal state that this cause leads to.
+    pub const fn status(self) -> ExecutionStatus {
+        match self {
+            Self::FinalAnswer => ExecutionStatus::Succeeded,
+            Self::Cancelled => ExecutionStatus::Cancelled,
+            Self::DeadlineExceeded
+            | Self::IterationLimit
+            | Self::ModelCallLimit
+            | Self::ToolCallLimit
+            | Self::TokenLimit
+            | Self::CostLimit
+            | Self::ActiveTimeLimit
+            | Self::ToolErrorLimit
+            | Self::LoopDetected => ExecutionStatus::Stopped,
+            Self::ModelFailed
+            | Self::ModelOutputTruncated
+            | Self::ContentFiltered
+            | Self::SandboxUnavailable
+            | Self::AccessDenied
+            | Self::ToolOutcomeUnknown
+            | Self::PriceUnknown
+            | Self::Internal => ExecutionStatus::Failed,
+        }
+    }
+}
+
+/// Why an execution ended, for machines and for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StopReason {
+    /// The cause.
+    pub code: StopCode,
+    /// A sentence: what happened, at which step, what to do.
+    pub message: String,
+    /// The limit that was hit, as a person wrote it.
+    pub limit: Option<String>,
+    /// The iteration at which it ended.
+    pub iteration: Option<u32>,
+}
+
+/// The versions that an execution uses, whatever is published later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pins {
+    /// Of the agent.
+    pub agent: VersionId,
+    /// Of its model.
+    pub model: VersionId,
+    /// Of the model's credential.
+    pub model_credential: Option<VersionId>,
+    /// Of the sandbox profile.
+    pub profile: Option<VersionId>,
+    /// Of the sandbox connection.
+    pub connection: Option<VersionId>,
+    /// Of the connection's credential.
+    pub connection_credential: Option<VersionId>,
+}
+
+/// An Execution, as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execution {
+    /// Its id.
+    pub id: ExecutionId,
+    /// Its tenant.
+    pub tenant_id: TenantId,
+    /// Its project.
+    pub project_id: ProjectId,
+    /// The agent.
+    pub agent_id: ResourceId,
+    /// The principal that it runs as.
+    pub service_identity: PrincipalId,
+    /// Who started it.
+    pub started_by: PrincipalId,
+    /// The versions that it uses.
+    pub pins: Pins,
+    /// What the agent is to do.
+    pub task: String,
+    /// The effective limits.
+    pub limits: Limits,
+    /// When it must have ended.
+    pub deadline_at: Option<Timestamp>,
+    /// Whether a written conversation answers in place of a model.
+    pub is_scripted: bool,
+    /// When it was started.
+    pub created_at: Timestamp,
+    /// State and totals.
+    pub progress: Progress,
+    /// The lease's number; 0 before the first claim.
+    pub epoch: u64,
+    /// The sequence that the next event gets.
+    pub next_sequence: u64,
+}
+
+impl Execution {
+    /// Its name.
+    pub const fn reference(&self) -> ExecutionRef {
+        ExecutionRef { tenant_id: self.tenant_id, id: self.id }
+    }
+
+    /// Limits and what is used of them.
+    pub const fn budget(&self) -> Budget {
+        Budget { limits: self.limits, used: self.progress.used }
+    }
+}
+
+/// The part of an execution that its lease holder moves on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Where it stands.
+    pub status: ExecutionStatus,
+    /// What it used.
+    pub used: Used,
+    /// The iteration that is open or was the last.
+    pub iteration: u32,
+    /// The NodeAttempt's number.
+    pub attempt: u32,
+    /// Why it ended.
+    pub stop_reason: Option<StopReason>,
+    /// The final answer, or what there was of one.
+    pub answer: Option<String>,
+    /// When a worker first claimed it.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Whether the commit gives the lease back.
+    pub releases_lease: bool,
+}
+
+impl Progress {
+    /// Before the first claim.
+    pub fn queued() -> Self {
+        Self {
+            status: ExecutionStatus::Queued,
+            used: Used::default(),
+            iteration: 0,
+            attempt: 0,
+            stop_reason: None,
+            answer: None,
+            started_at: None,
+            ended_at: None,
+            releases_lease: false,
+        }
+    }
+}
+
+/// An execution that is about to be started.
+#[derive(Debug, Clone)]
+pub struct NewExecution {
+    /// The row.
+    pub execution: Execution,
+    /// Its input files.
+    pub inputs: Vec<Artifact>,
+    /// The first event.
+    pub segment: Segment,
+    /// The caller's key.
+    pub idempotency_key: String,
+    /// Hexadecimal SHA-256 of what the caller asked for.
+    pub request_hash: String,
+    /// Until when the key is remembered.
+    pub key_expires_at: Timestamp,
+}
+
+/// What became of a start.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StartOutcome {
+    /// It is queued.
+    Started,
+    /// The same key came with the same request before: this is its execution.
+    Replayed(ExecutionId),
+    /// The same key came with another request before.
+    KeyReused,
+}
+
+/// The compare-and-set that every write of a lease holder carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fence {
+    /// The execution.
+    pub execution: ExecutionRef,
+    /// The lease's number.
+    pub epoch: u64,
+    /// The sequence that the next event gets.
+    pub next_sequence: u64,
+}
+
+/// One fenced transaction: totals, rows and events together.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    /// Must match the stored one, else nothing is written.
+    pub fence: Fence,
+    /// New totals and state.
+    pub progress: Option<Progress>,
+    /// Rows.
+    pub changes: Vec<Change>,
+    /// Events; their first sequence is the fence's.
+    pub segment: Option<Segment>,
+}
+
+/// A row that a commit writes. A `Save…` inserts the row or replaces the one with its id.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// An iteration.
+    SaveIteration(AgentIteration),
+    /// A model call.
+    SaveModelCall(Box<ModelCall>),
+    /// A tool call.
+    SaveToolCall(Box<ToolCall>),
+    /// A sandbox.
+    SaveSandbox(Box<Sandbox>),
+    /// A file.
+    AddArtifact(Artifact),
+    /// The end of the attempts with older epochs, and the begin of this one.
+    StartAttempt {
+        /// Its number.
+        number: u32,
+        /// When it started.
+        started_at: Timestamp,
+    },
+    /// A command is done with.
+    ApplyCommand(CommandId),
+}
+
+/// One iteration: a model request, its reply, the tool calls that it asked for and their results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentIteration {
+    /// 1, 2, 3, ...
+    pub number: u32,
+    /// SHA-256 of the AgentState after it (the conversation as JSON, in the artifact store); None while it is open.
+    pub agent_state_ref: Option<String>,
+    /// When it was opened.
+    pub started_at: Timestamp,
+    /// When it was closed.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// An iteration with its calls, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IterationRecord {
+    /// The iteration.
+    pub iteration: AgentIteration,
+    /// Its model calls, oldest first.
+    pub model_calls: Vec<ModelCall>,
+    /// Its tool calls, by ordinal, then by time.
+    pub tool_calls: Vec<ToolCall>,
+}
+
+/// A claim: the execution as it was found, under the new epoch.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    /// The execution; `epoch` is the new one.
+    pub execution: Execution,
+    /// Commands that wait.
+    pub commands: Vec<Command>,
+}
+
+/// What a renewal found.
+#[derive(Debug, Clone, Default)]
+pub struct Renewal {
+    /// Commands that wait.
+    pub commands: Vec<Command>,
+}
+
+/// What somebody wants of a running execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum CommandKind {
+    /// Stop it.
+    Cancel,
+}
+
+/// A command in the inbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// Its id.
+    pub id: CommandId,
+    /// What is wanted.
+    pub kind: CommandKind,
+    /// Who wants it.
+    pub by: PrincipalId,
+    /// When it was written.
+    pub created_at: Timestamp,
+}
+
+/// Which executions a list shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExecutionFilter {
+    /// Of this project.
+    pub project_id: Option<ProjectId>,
+    /// Of this agent.
+    pub agent_id: Option<ResourceId>,
+    /// In one of these states; empty for all.
+    pub status: Vec<ExecutionStatus>,
+}
+
+/// What every call through a runtime port carries.
+#[derive(Debug, Clone)]
+pub struct CallContext {
+    /// The service identity that the execution runs as.
+    pub principal: Principal,
+    /// The execution.
+    pub execution: ExecutionRef,
+    /// The NodeAttempt's number.
+    pub attempt: u32,
+    /// Time that the call may take at most.
+    pub time_left: Duration,
+    /// Set when the call must end.
+    pub cancel: CancellationToken,
+}

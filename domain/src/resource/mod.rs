@@ -1,0 +1,18 @@
+//! A Resource is something that an agent may be allowed to use: a Model, a Credential, a SandboxConnection, a
+//! SandboxProfile, or the Agent itself.
+//!
+//! A resource has a mutable head and numbered versions. A version is a draft until it is published, and immutable from
+//! then on; an execution pins the versions that it uses. Archiving hides a resource from new use and changes nothing
+//! for executions that pinned one of its versions. Who may use what is the business of [`crate::access`].
+
+mod model;
+mod ports;
+mod validate;
+
+pub use model::{
+    AgentSpec, CredentialSpec, LoopAction, LoopPolicy, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource,
+    ResourceKind, ResourceVersion, SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxTier,
+    SealedSecret, Spec, VersionState,
+};
+pub use ports::{ResourceStore, SecretError, SecretStore};
+pub use validate::{validate_name, validate_slug, validate_spec};

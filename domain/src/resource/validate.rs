@@ -1,0 +1,148 @@
+//! Rules that a specification must meet before it is stored.
+
+use super::model::{AgentSpec, ModelSpec, SandboxConnectionSpec, SandboxProfileSpec, SandboxTier, Spec};
+use crate::error::InvalidInput;
+
+const MEBIBYTE: u64 = 1024 * 1024;
+
+/// A slug is 1 to 63 lower-case letters, digits and dashes, and starts and ends with a letter or a digit.
+pub fn validate_slug(slug: &str) -> Result<(), InvalidInput> {
+    let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let inner = slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if slug.len() <= 63 && inner && edge(slug.bytes().next()) && edge(slug.bytes().last()) {
+        return Ok(());
+    }
+    Err(InvalidInput::new(
+        ["slug"],
+        "MALFORMED",
+        "must be 1 to 63 lower-case letters, digits or dashes, with no dash at either end, for example lock-auditor",
+    ))
+}
+
+/// A name is 1 to 200 characters, none of them a control character.
+pub fn validate_name(name: &str) -> Result<(), InvalidInput> {
+    let count = name.chars().count();
+    if (1..=200).contains(&count) && !name.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(InvalidInput::new(["name"], "MALFORMED", "must be 1 to 200 characters without control characters"))
+}
+
+/// Checks a specification; `known_tools` are the names that an agent may list. All faults are reported at once.
+pub fn validate_spec(spec: &Spec, known_tools: &[&str]) -> Vec<InvalidInput> {
+    match spec {
+        Spec::Model(spec) => model(spec),
+        Spec::Credential(_) => Vec::new(),
+        Spec::SandboxConnection(spec) => connection(spec),
+        Spec::SandboxProfile(spec) => profile(spec),
+        Spec::Agent(spec) => agent(spec, known_tools),
+    }
+}
+
+fn model(spec: &ModelSpec) -> Vec<InvalidInput> {
+    let mut faults = Vec::new();
+    for (field, value) in [("provider", &spec.provider), ("deployment", &spec.deployment), ("alias", &spec.alias)] {
+        if value.trim().is_empty() || value.len() > 200 {
+            faults.push(InvalidInput::new(["spec", field], "MALFORMED", "must be 1 to 200 bytes"));
+        }
+    }
+    if !is_http_url(&spec.base_url) {
+        faults.push(InvalidInput::new(
+            ["spec", "baseUrl"],
+            "MALFORMED",
+            "must be an http or https URL without user, query or fragment, for example https://api.openai.com/v1",
+        ));
+    }
+    for reserved in ["model", "messages", "stream", "stream_options", "tools", "max_tokens", "n"] {
+        if spec.parameters.contains_key(reserved) {
+            faults.push(InvalidInput::new(
+                ["spec", "parameters", reserved],
+                "RESERVED",
+                "is set by Vitrine itself; remove it from the parameters",
+            ));
+        }
+    }
+    if spec.max_output_tokens == 0 || spec.max_output_tokens >= spec.context_window {
+        faults.push(InvalidInput::new(
+            ["spec", "maxOutputTokens"],
+            "OUT_OF_RANGE",
+            "must be at least 1 and less than contextWindow",
+        ));
+    }
+    let negative = spec.price.is_some_and(|version| {
+        let price = version.price;
+        [price.input_per_million, price.cached_input_per_million, price.output_per_million].iter().any(|p| p.0 < 0)
+    });
+    if negative {
+        faults.push(InvalidInput::new(["spec", "price"], "OUT_OF_RANGE", "must not be negative"));
+    }
+    faults
+}
+
+fn connection(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
+    if spec.tier == SandboxTier::Local || is_http_url(&spec.base_url) {
+        return Vec::new();
+    }
+    vec![InvalidInput::new(
+        ["spec", "baseUrl"],
+        "MALFORMED",
+        "must be an http or https URL without user, query or fragment",
+    )]
+}
+
+fn profile(spec: &SandboxProfileSpec) -> Vec<InvalidInput> {
+    let ranges = [
+        ("cpuMillis", u64::from(spec.cpu_millis), 10, 64_000),
+        ("memoryBytes", spec.memory_bytes, 16 * MEBIBYTE, 1024 * 1024 * MEBIBYTE),
+        ("diskBytes", spec.disk_bytes, MEBIBYTE, 1024 * 1024 * MEBIBYTE),
+        ("pids", u64::from(spec.pids), 4, 32_768),
+        ("ttlSeconds", u64::from(spec.ttl_seconds), 60, 86_400),
+        ("commandTimeoutMs", u64::from(spec.command_timeout_ms), 100, 3_600_000),
+    ];
+    let mut faults: Vec<_> = ranges
+        .into_iter()
+        .filter(|(_, value, least, most)| value < least || value > most)
+        .map(|(field, _, least, most)| {
+            InvalidInput::new(["spec", field], "OUT_OF_RANGE", format!("must be from {least} to {most}"))
+        })
+        .collect();
+    if spec.image.trim().is_empty() || spec.image.len() > 255 {
+        faults.push(InvalidInput::new(["spec", "image"], "MALFORMED", "must be an image name of 1 to 255 bytes"));
+    }
+    faults
+}
+
+fn agent(spec: &AgentSpec, known_tools: &[&str]) -> Vec<InvalidInput> {
+    let mut faults = spec.limits.validate(&["spec", "limits"]);
+    if spec.instructions.len() > 64 * 1024 {
+        faults.push(InvalidInput::new(["spec", "instructions"], "TOO_LONG", "must be at most 64 KiB"));
+    }
+    for (index, tool) in spec.tools.iter().enumerate() {
+        let place = index.to_string();
+        if !known_tools.contains(&tool.as_str()) {
+            let message = format!("is no known tool; known are {}", known_tools.join(", "));
+            faults.push(InvalidInput::new(["spec", "tools", &place], "UNKNOWN_TOOL", message));
+        } else if spec.tools[..index].contains(tool) {
+            faults.push(InvalidInput::new(["spec", "tools", &place], "DUPLICATE", "is listed twice; remove one"));
+        } else if crate::tool_call::needs_sandbox(tool) && spec.sandbox_profile_id.is_none() {
+            let message = format!("{tool} runs code: set sandboxProfileId, or remove the tool");
+            faults.push(InvalidInput::new(["spec", "tools", &place], "SANDBOX_PROFILE_MISSING", message));
+        }
+    }
+    if spec.loop_policy.max_identical_calls < 2 {
+        faults.push(InvalidInput::new(
+            ["spec", "loopPolicy", "maxIdenticalCalls"],
+            "OUT_OF_RANGE",
+            "must be at least 2",
+        ));
+    }
+    faults
+}
+
+fn is_http_url(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    rest.is_some_and(|rest| {
+        let clean = !rest.bytes().any(|b| b.is_ascii_whitespace() || b.is_ascii_control() || b"@?#\\".contains(&b));
+        clean && !rest.is_empty() && !rest.starts_with(['/', ':']) && text.len() <= 2048
+    })
+}

@@ -1,0 +1,163 @@
+//! Sandboxes, the programs that run in them, and what can go wrong.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::ids::{SandboxId, VersionId};
+use crate::resource::{SandboxNetwork, SandboxProfileSpec, SandboxTier};
+
+/// Where a sandbox stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum SandboxState {
+    /// About to be asked for, or asked for without an answer.
+    Intent,
+    /// Running.
+    Live,
+    /// To be removed; not yet seen to be gone.
+    KillPending,
+    /// Seen to be gone.
+    Gone,
+}
+
+/// A Sandbox, as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sandbox {
+    /// Our id; also its label on the server.
+    pub id: SandboxId,
+    /// Lease epoch under which it was made.
+    pub epoch: u64,
+    /// The pinned profile.
+    pub profile_version: VersionId,
+    /// The pinned connection.
+    pub connection_version: VersionId,
+    /// Local or remote.
+    pub tier: SandboxTier,
+    /// Image name.
+    pub image: String,
+    /// What it may reach.
+    pub network: SandboxNetwork,
+    /// Memory limit.
+    pub memory_bytes: u64,
+    /// Size of `/workspace`.
+    pub disk_bytes: u64,
+    /// Processes at one time.
+    pub pids: u32,
+    /// Where it stands.
+    pub state: SandboxState,
+    /// The server's id of it.
+    pub remote_id: Option<String>,
+    /// Limits that the server proved to enforce.
+    pub enforced: Vec<String>,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// When the server removes it by itself.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// The server that a sandbox lives on. `Debug` does not show the key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SandboxTarget {
+    /// Local or remote.
+    pub tier: SandboxTier,
+    /// Base URL; not used for the local tier.
+    pub base_url: String,
+    /// API key; not used for the local tier.
+    pub api_key: Option<String>,
+    /// Allows plain HTTP beyond loopback.
+    pub allow_plaintext: bool,
+    /// Further hosts that an endpoint may name.
+    pub endpoint_hosts: Vec<String>,
+}
+
+impl std::fmt::Debug for SandboxTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SandboxTarget").field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
+/// What is asked of the server.
+#[derive(Debug, Clone)]
+pub struct SandboxRequest {
+    /// Our id.
+    pub id: SandboxId,
+    /// The server.
+    pub target: SandboxTarget,
+    /// Image, limits, network and lifetime.
+    pub profile: SandboxProfileSpec,
+}
+
+/// A sandbox that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveSandbox {
+    /// Our id.
+    pub id: SandboxId,
+    /// The server.
+    pub target: SandboxTarget,
+    /// The server's id of it.
+    pub remote_id: String,
+    /// Limits that the server proved to enforce.
+    pub enforced: Vec<String>,
+    /// When the server removes it by itself.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A program to run in `/workspace`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// Python source.
+    Python(String),
+    /// JavaScript source for Node.
+    JavaScript(String),
+    /// A shell command line.
+    Shell(String),
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// Killed by a signal or for want of memory.
+    Killed,
+    /// Its time ran out.
+    TimedOut,
+    /// We stopped it.
+    Interrupted,
+    /// It never started; the text says why.
+    NotStarted(String),
+    /// The connection broke and the server does not know; it may have run in part.
+    Unknown,
+}
+
+/// Which stream of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// A file found in `outputs/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectedFile {
+    /// Path below `outputs/`.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+/// Why a sandbox did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct SandboxError {
+    /// Stable code (`SANDBOX_UNAVAILABLE`, `LIMIT_NOT_ENFORCEABLE`, ...).
+    pub code: &'static str,
+    /// For people; bounded, no secret.
+    pub message: String,
+    /// Whether the sandbox itself can be used no longer.
+    pub sandbox_lost: bool,
+}

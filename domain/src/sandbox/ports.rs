@@ -1,0 +1,68 @@
+//! What the tools that run code need from outside.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::model::{
+    CollectedFile, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget,
+};
+use crate::execution::CallContext;
+use crate::ids::SandboxId;
+
+/// Takes a program's output while it is printed.
+#[async_trait]
+pub trait OutputSink: Send + Sync {
+    /// A piece of output. Waiting here holds the program back.
+    async fn output(&self, stream: OutputStream, text: &str);
+}
+
+/// The Sandbox Manager as the domain sees it: keys, tokens, endpoints and vendor shapes stay behind it.
+#[async_trait]
+pub trait SandboxRuntime: Send + Sync {
+    /// Makes a sandbox and waits until it can run programs. A create whose answer was lost is looked up, not sent again.
+    async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError>;
+
+    /// Runs a program to its end. On cancellation it is interrupted, then killed, and what it printed is kept.
+    async fn execute(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        timeout: Duration,
+        output: &dyn OutputSink,
+    ) -> Result<Exit, SandboxError>;
+
+    /// Writes a file below `/workspace`; parents are made.
+    async fn upload(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        bytes: Bytes,
+    ) -> Result<(), SandboxError>;
+
+    /// Reads at most `limit` bytes of a file below `/workspace`, from `offset` on; None when there is no such file.
+    async fn download(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Option<Bytes>, SandboxError>;
+
+    /// The files in `outputs/` that were not seen before or have changed since the last collection. Links are never
+    /// followed; number and sizes are bounded, and what does not fit is left out.
+    async fn collect(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Vec<CollectedFile>, SandboxError>;
+
+    /// Removes a sandbox and confirms that it is gone. One that is gone already is a success. Without a remote id it is
+    /// looked up by its label.
+    async fn terminate(
+        &self,
+        target: &SandboxTarget,
+        id: SandboxId,
+        remote_id: Option<&str>,
+    ) -> Result<(), SandboxError>;
+}
