@@ -8,7 +8,7 @@ mod authorizer;
 mod model;
 mod ports;
 
-pub use authorizer::{AccessError, Authorizer};
+pub use authorizer::{AccessError, Authorizer, InvalidPolicies};
 pub use model::{
     AccessFacts, Action, ApiKey, Grant, NewApiKey, PrincipalKind, Project, ProjectRole, ServiceIdentity, Session,
     SignInCode, Target, Tenant, Viewer,
