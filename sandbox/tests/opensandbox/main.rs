@@ -1,0 +1,6 @@
+//! The OpenSandbox client against servers on loopback that behave, misbehave, and break.
+
+mod commands;
+mod files;
+mod lifecycle;
+mod support;
