@@ -56,7 +56,7 @@ impl Client {
             headers.insert(API_KEY_HEADER, secret_value(key)?);
             redactor.add(key);
         }
-        let transport = Transport::new(connection.timeouts.clone())?;
+        let transport = Transport::new(connection.timeouts.clone(), &connection.base_url)?;
         Ok(Self(Arc::new(Inner { connection, transport, headers, redactor: Arc::new(redactor) })))
     }
 

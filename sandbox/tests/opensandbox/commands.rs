@@ -177,11 +177,6 @@ async fn asks_about_a_silent_command() {
 
 #[tokio::test]
 async fn takes_a_late_error_object_as_a_failure() {
-    let (outcome, _, _fake) = outcome_of(
-        [init(), send(format!(r#"{{"code":"RUNTIME_ERROR","message":"bad {TOKEN}"}}"#)), Step::Hang].map(|step| step),
-    )
-    .await;
-    assert_eq!(outcome.end, CommandEnd::Unknown);
     let (outcome, _, _fake) =
         outcome_of([init(), send(format!(r#"{{"code":"RUNTIME_ERROR","message":"bad {TOKEN}"}}"#))]).await;
     assert_eq!(outcome.end, CommandEnd::StartFailed("RUNTIME_ERROR: bad [redacted]".into()));
@@ -311,25 +306,23 @@ async fn tells_a_timeout_from_a_kill_by_the_clock() {
 #[tokio::test]
 async fn a_slow_sink_holds_the_server_back() {
     let fake = Fake::start().await;
-    let sent = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let line = format!("{}\n\n", json!({"type": "stdout", "text": "x".repeat(64 * 1024)}));
-    let steps = (0..2000).map(|_| send(line.clone()));
+    let steps = (0..500).map(|_| send(line.clone()));
     fake.script([init()].into_iter().chain(steps).chain([complete()]));
-    drop(sent);
     let permits = Arc::new(Semaphore::new(3));
     let mut sink = SlowSink { permits: permits.clone(), taken: 0 };
     let sandbox = fake.sandbox();
     let cancel = CancellationToken::new();
     let request = CommandRequest::shell("x");
     let release = async {
-        // 128 MiB fit into no socket buffer: the stream is still open when the reader has stood still for a while.
+        // 32 MiB fit into no socket buffer: the stream is still open when the reader has stood still for a while.
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert!(!fake.world.stream_ended.is_cancelled());
-        permits.add_permits(2000);
+        permits.add_permits(500);
     };
     let (outcome, ()) = tokio::join!(sandbox.run(&request, &mut sink, &cancel), release);
     assert_eq!(outcome.unwrap().end, CommandEnd::Exited(0));
-    assert_eq!(sink.taken, 2000 * 64 * 1024);
+    assert_eq!(sink.taken, 500 * 64 * 1024);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use http::Method;
 use sandbox::opensandbox::{Client, Connection, ErrorClass, ListFilter, Route, SandboxLabel, SandboxState};
 use serde_json::json;
 use time::macros::datetime;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
@@ -239,11 +239,14 @@ async fn does_not_wait_for_a_head_that_trickles() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
     TaskTracker::new().spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut tick = tokio::time::interval(Duration::from_millis(20));
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n").await;
-        while stream.write_all(b"x-a: b\r\n").await.is_ok() {
-            tick.tick().await;
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 1024]).await;
+            let mut tick = tokio::time::interval(Duration::from_millis(20));
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n").await;
+            while stream.write_all(b"x-a: b\r\n").await.is_ok() {
+                tick.tick().await;
+            }
         }
     });
     let mut connection = Connection::new(url, KEY.to_owned().into());

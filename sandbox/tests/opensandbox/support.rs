@@ -103,7 +103,7 @@ pub struct World {
     pub lose_reply_to: Mutex<Option<&'static str>>,
     is_losing: Arc<AtomicBool>,
     interrupted: Notify,
-    /// Set when a script was dropped or read to its end.
+    /// Set when the stream of a script was dropped or read to its end.
     pub stream_ended: CancellationToken,
 }
 
@@ -224,7 +224,7 @@ async fn handle(State(world): State<Arc<World>>, request: Request) -> Response {
         return upload(&world, Request::from_parts(parts, Body::from(body))).await;
     }
     let answer = match seen.path.strip_prefix("/execd/proxy/44772") {
-        Some(path) => execd(&world, &seen, path).await,
+        Some(path) => execd(&world, &seen, path),
         None => lifecycle(&world, &seen),
     };
     respond(&world, answer)
@@ -273,7 +273,7 @@ fn lifecycle(world: &World, seen: &Seen) -> Canned {
     }
 }
 
-async fn execd(world: &World, seen: &Seen, path: &str) -> Canned {
+fn execd(world: &World, seen: &Seen, path: &str) -> Canned {
     if seen.headers.get("x-execd-access-token").is_none_or(|token| token != TOKEN) {
         return canned(401, r#"{"error":"Unauthorized: invalid or missing header X-EXECD-ACCESS-TOKEN"}"#);
     }
@@ -327,7 +327,8 @@ fn command(world: &World, seen: &Seen) -> Vec<Step> {
         OutputWire::Kept => ["a\n", "\n", "b"],
         OutputWire::Stripped => ["a", "\n", "b"],
     };
-    [init()].into_iter().chain(texts.map(stdout)).chain([complete()]).collect()
+    let events = texts.map(|text| format!("{}\n\n", json!({"type": "stdout", "text": text}))).concat();
+    vec![send(format!("{events}{}\n\n", json!({"type": "execution_complete"})))]
 }
 
 async fn upload(world: &World, request: Request) -> Response {
@@ -379,7 +380,11 @@ fn respond(world: &Arc<World>, canned: Canned) -> Response {
                     continue;
                 }
                 Step::Hang => std::future::pending().await,
-                Step::Cut => Err(io::Error::other("cut")),
+                Step::Cut => {
+                    // What was sent before must be on its way.
+                    tokio::task::yield_now().await;
+                    Err(io::Error::other("cut"))
+                }
                 Step::Forever(bytes) => {
                     steps.push_front(Step::Forever(bytes.clone()));
                     Ok(bytes)
