@@ -1,1 +1,138 @@
-//! Placeholder.
+//! The Sandbox Manager owns everything about sandboxes that the rest of Vitrine must not see: servers and their keys,
+//! execd tokens, endpoints, and the server's own words.
+//!
+//! It implements the domain's [`SandboxRuntime`] over any OpenSandbox server; the local runtime is one of them, whose
+//! address and key come from [`LocalTier`]. A create whose answer was lost is looked up by its label. It keeps no truth:
+//! a manager that starts anew finds its sandboxes by their remote ids and labels.
+
+mod clients;
+mod collect;
+mod execute;
+mod failure;
+mod request;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use domain::execution::CallContext;
+use domain::ids::SandboxId;
+use domain::sandbox::{
+    CollectedFile, Exit, LiveSandbox, OutputSink, Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget,
+};
+
+pub use clients::{LocalTier, SandboxManager};
+
+use crate::opensandbox::{ByteRange, Download, Error, SandboxLabel, Upload};
+use crate::runner::WORKSPACE;
+use failure::failure;
+
+/// How long a new sandbox may take until commands can run in it.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+#[async_trait]
+impl SandboxRuntime for SandboxManager {
+    async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
+        let client = self.client(&request.target).await?;
+        let label = label(request.id)?;
+        let create = request::create(request, label.clone());
+        let within = READY_WITHIN.min(context.time_left);
+        let sandbox = match client.create_ready(&create, within).await {
+            Ok(sandbox) => sandbox,
+            Err(Error::OutcomeUnknown { .. }) => {
+                let found = client.find_by_label(&label).await.map_err(|error| failure(&error))?;
+                let found = found.into_iter().next().ok_or_else(request::lost)?;
+                let sandbox = client.attach(found.id).map_err(|error| failure(&error))?;
+                sandbox.wait_ready(within).await.map_err(|error| failure(&error))?;
+                sandbox
+            }
+            Err(error) => return Err(failure(&error)),
+        };
+        let info = sandbox.info().await.map_err(|error| failure(&error))?;
+        let live = request::live(request, &info);
+        self.remember(request.id, sandbox);
+        Ok(live)
+    }
+
+    async fn execute(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        timeout: Duration,
+        output: &dyn OutputSink,
+    ) -> Result<Exit, SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        execute::execute(&remote, context, program, timeout, output).await
+    }
+
+    async fn upload(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        bytes: Bytes,
+    ) -> Result<(), SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        let upload = Upload { path: format!("{WORKSPACE}/{path}"), mode: None, size_bytes: bytes.len() as u64 };
+        remote.upload(&upload, std::io::Cursor::new(bytes)).await.map_err(|error| failure(&error))
+    }
+
+    async fn download(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Option<Bytes>, SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        let path = format!("{WORKSPACE}/{path}");
+        let info = match remote.file_info(&[&path]).await {
+            Ok(info) => info,
+            Err(Error::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(failure(&error)),
+        };
+        // A range that begins at the end of the file is refused by servers; there is nothing to ask for.
+        if info.get(&path).is_some_and(|info| info.size_bytes <= offset) {
+            return Ok(Some(Bytes::new()));
+        }
+        let range = Some(ByteRange { start: offset, length: Some(limit) });
+        let mut content = Vec::new();
+        match remote.download(&Download { path, range, max_bytes: limit }, &mut content).await {
+            Ok(_) => Ok(Some(content.into())),
+            Err(Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(failure(&error)),
+        }
+    }
+
+    async fn collect(&self, _context: &CallContext, sandbox: &LiveSandbox) -> Result<Vec<CollectedFile>, SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        collect::collect(self, sandbox.id, &remote).await
+    }
+
+    async fn terminate(
+        &self,
+        target: &SandboxTarget,
+        id: SandboxId,
+        remote_id: Option<&str>,
+    ) -> Result<(), SandboxError> {
+        self.forget(id);
+        let client = self.client(target).await?;
+        let remote_ids = match remote_id {
+            Some(remote_id) => vec![remote_id.to_owned()],
+            None => {
+                let found = client.find_by_label(&label(id)?).await.map_err(|error| failure(&error))?;
+                found.into_iter().map(|info| info.id).collect()
+            }
+        };
+        for remote_id in remote_ids {
+            client.destroy(&remote_id).await.map_err(|error| failure(&error))?;
+        }
+        Ok(())
+    }
+}
+
+fn label(id: SandboxId) -> Result<SandboxLabel, SandboxError> {
+    SandboxLabel::new(id.to_string()).map_err(|error| failure(&error))
+}

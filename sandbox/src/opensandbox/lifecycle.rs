@@ -70,6 +70,8 @@ pub struct CreateSandbox {
     pub env: BTreeMap<String, String>,
     /// Further metadata, under Kubernetes' rules for labels.
     pub metadata: BTreeMap<String, String>,
+    /// Extensions of the server. They can widen a sandbox: never pass a user's through.
+    pub extensions: BTreeMap<String, String>,
 }
 
 impl fmt::Debug for CreateSandbox {
@@ -97,6 +99,7 @@ impl CreateSandbox {
             time_to_live: None,
             env: BTreeMap::new(),
             metadata: BTreeMap::new(),
+            extensions: BTreeMap::new(),
         }
     }
 
@@ -121,6 +124,9 @@ impl CreateSandbox {
         }
         if !self.env.is_empty() {
             body["env"] = json!(self.env);
+        }
+        if !self.extensions.is_empty() {
+            body["extensions"] = json!(self.extensions);
         }
         Ok(body)
     }
@@ -216,6 +222,8 @@ pub struct SandboxInfo {
     pub created_at: Option<OffsetDateTime>,
     /// Its metadata, our label included.
     pub metadata: BTreeMap<String, String>,
+    /// Extensions that the server tells about.
+    pub extensions: BTreeMap<String, String>,
 }
 
 impl SandboxInfo {
@@ -258,6 +266,7 @@ pub(super) struct RawSandbox {
     expires_at: Option<String>,
     created_at: Option<String>,
     metadata: Option<BTreeMap<String, String>>,
+    extensions: Option<BTreeMap<String, String>>,
 }
 
 impl RawSandbox {
@@ -269,6 +278,7 @@ impl RawSandbox {
             expires_at: self.expires_at.as_deref().map(parse_time).transpose()?,
             created_at: self.created_at.as_deref().map(parse_time).transpose()?,
             metadata: self.metadata.unwrap_or_default(),
+            extensions: self.extensions.unwrap_or_default(),
         })
     }
 }

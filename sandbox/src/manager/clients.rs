@@ -1,0 +1,103 @@
+//! Clients by server, handles by sandbox.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use domain::ids::SandboxId;
+use domain::resource::SandboxTier;
+use domain::sandbox::{LiveSandbox, SandboxError, SandboxTarget};
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+
+use super::collect::Seen;
+use super::failure::{failure, unavailable};
+use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Sandbox};
+
+/// Where the local runtime is reached at this moment.
+#[async_trait]
+pub trait LocalTier: Send + Sync {
+    /// Its base URL and key, once it is up; the text says why it is not.
+    async fn connection(&self) -> Result<(Url, SecretString), String>;
+}
+
+/// The Sandbox Manager.
+pub struct SandboxManager {
+    local: Arc<dyn LocalTier>,
+    clients: Mutex<Vec<(SandboxTarget, Client)>>,
+    handles: Mutex<HashMap<SandboxId, Handle>>,
+}
+
+struct Handle {
+    sandbox: Sandbox,
+    seen: Seen,
+}
+
+impl SandboxManager {
+    /// A manager whose local tier is this one.
+    pub fn new(local: Arc<dyn LocalTier>) -> Self {
+        Self { local, clients: Mutex::default(), handles: Mutex::default() }
+    }
+
+    /// The client of a server; made once for each address and key.
+    pub(super) async fn client(&self, target: &SandboxTarget) -> Result<Client, SandboxError> {
+        let target = match target.tier {
+            SandboxTier::Remote => target.clone(),
+            SandboxTier::Local => {
+                let (url, key) = self.local.connection().await.map_err(unavailable)?;
+                let api_key = Some(key.expose_secret().to_owned());
+                SandboxTarget { base_url: url.into(), api_key, ..target.clone() }
+            }
+        };
+        let mut clients = lock(&self.clients);
+        if let Some((_, client)) = clients.iter().find(|(known, _)| *known == target) {
+            return Ok(client.clone());
+        }
+        let client = Client::new(connection(&target)?).map_err(|error| failure(&error))?;
+        clients.push((target, client.clone()));
+        Ok(client)
+    }
+
+    /// The handle of a sandbox; made anew after a restart.
+    pub(super) async fn attach(&self, live: &LiveSandbox) -> Result<Sandbox, SandboxError> {
+        let known = lock(&self.handles).get(&live.id).map(|handle| handle.sandbox.clone());
+        if let Some(sandbox) = known {
+            return Ok(sandbox);
+        }
+        let client = self.client(&live.target).await?;
+        let sandbox = client.attach(live.remote_id.clone()).map_err(|error| failure(&error))?;
+        self.remember(live.id, sandbox.clone());
+        Ok(sandbox)
+    }
+
+    pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox) {
+        lock(&self.handles).insert(id, Handle { sandbox, seen: Seen::default() });
+    }
+
+    pub(super) fn forget(&self, id: SandboxId) {
+        lock(&self.handles).remove(&id);
+    }
+
+    /// Looks at, or changes, what was collected from a sandbox.
+    pub(super) fn with_seen<T>(&self, id: SandboxId, use_it: impl FnOnce(&mut Seen) -> T) -> Option<T> {
+        lock(&self.handles).get_mut(&id).map(|handle| use_it(&mut handle.seen))
+    }
+}
+
+fn connection(target: &SandboxTarget) -> Result<Connection, SandboxError> {
+    let url =
+        Url::parse(&target.base_url).map_err(|_| unavailable("the connection's base URL is not valid".to_owned()))?;
+    let mut connection = Connection::new(url, target.api_key.clone().unwrap_or_default().into());
+    connection.endpoint_hosts.clone_from(&target.endpoint_hosts);
+    if target.allow_plaintext {
+        connection.plaintext = Plaintext::Allowed;
+    }
+    if target.tier == SandboxTier::Local {
+        connection.output_wire = Some(OutputWire::Kept);
+    }
+    Ok(connection)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

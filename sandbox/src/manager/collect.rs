@@ -1,0 +1,70 @@
+//! Collects what lies in `outputs/`: regular files only, bounded in number and size, each version once.
+
+use std::collections::HashMap;
+
+use domain::ids::SandboxId;
+use domain::sandbox::{CollectedFile, SandboxError};
+use time::OffsetDateTime;
+
+use super::clients::SandboxManager;
+use super::failure::failure;
+use crate::opensandbox::{Download, Error, FileInfo, FileKind, Sandbox};
+
+const OUTPUTS: &str = "/workspace/outputs";
+const DEPTH: u32 = 8;
+const MAX_FILES: usize = 64;
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_TOTAL_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Size and time of each file when it was collected.
+#[derive(Debug, Default)]
+pub(super) struct Seen(HashMap<String, (u64, Option<OffsetDateTime>)>);
+
+pub(super) async fn collect(
+    manager: &SandboxManager,
+    id: SandboxId,
+    remote: &Sandbox,
+) -> Result<Vec<CollectedFile>, SandboxError> {
+    let listed = match remote.list_directory(OUTPUTS, DEPTH).await {
+        Ok(listed) => listed,
+        // The agent may have removed its own workspace.
+        Err(Error::NotFound(_) | Error::Rejected(_)) => return Ok(Vec::new()),
+        Err(error) => return Err(failure(&error)),
+    };
+    let mut left = MAX_TOTAL_BYTES;
+    let mut collected = Vec::new();
+    for file in listed.into_iter().filter(|file| file.kind == FileKind::File) {
+        let Some(name) = file.path.strip_prefix(OUTPUTS).map(|name| name.trim_start_matches('/').to_owned()) else {
+            continue;
+        };
+        let is_new = manager.with_seen(id, |seen| is_new(seen, &name, &file)).unwrap_or(true);
+        if !is_new {
+            continue;
+        }
+        if collected.len() == MAX_FILES || file.size_bytes > MAX_FILE_BYTES.min(left) {
+            tracing::warn!(sandbox.id = %id, file.bytes = file.size_bytes, "output file does not fit and is left out");
+            continue;
+        }
+        let Some(content) = download(remote, &file.path).await? else { continue };
+        left = left.saturating_sub(content.len() as u64);
+        manager.with_seen(id, |seen| seen.0.insert(name.clone(), (file.size_bytes, file.modified_at)));
+        collected.push(CollectedFile { name, bytes: content.into() });
+    }
+    Ok(collected)
+}
+
+fn is_new(seen: &Seen, name: &str, file: &FileInfo) -> bool {
+    seen.0.get(name) != Some(&(file.size_bytes, file.modified_at))
+}
+
+/// None when the file went away, or is not whole within the bound: it is being written.
+async fn download(remote: &Sandbox, path: &str) -> Result<Option<Vec<u8>>, SandboxError> {
+    let mut content = Vec::new();
+    let request = Download { path: path.to_owned(), range: None, max_bytes: MAX_FILE_BYTES };
+    match remote.download(&request, &mut content).await {
+        Ok(downloaded) if downloaded.is_truncated => Ok(None),
+        Ok(_) => Ok(Some(content)),
+        Err(Error::NotFound(_) | Error::Rejected(_)) => Ok(None),
+        Err(error) => Err(failure(&error)),
+    }
+}
