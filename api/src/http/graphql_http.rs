@@ -16,7 +16,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use tokio::time::timeout;
 
 use super::caller::{Caller, CookieUse, Credentials};
-use super::envelope::{Envelope, INTERNAL_MESSAGE};
+use super::envelope::Envelope;
 use super::fault::{Code, Fault};
 use super::negotiation::{Media, require_json};
 use super::operation::Operation;
@@ -157,7 +157,10 @@ fn respond(status: StatusCode, envelope: Envelope, media: Media, request_id: &Re
         Ok(body) => (status, body),
         Err(error) => {
             tracing::error!(request.id = %request_id, %error, "response could not be encoded");
-            (StatusCode::INTERNAL_SERVER_ERROR, INTERNAL_MESSAGE.as_bytes().to_vec())
+            (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                br#"{"errors":[{"message":"Internal error.","extensions":{"code":"INTERNAL"}}]}"#.to_vec(),
+            )
         }
     };
     let mut response = Response::new(Body::from(body));

@@ -12,9 +12,10 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use http::{HeaderMap, StatusCode, header};
-use serde_json::json;
 
-use super::fault::Code;
+use super::envelope::Envelope;
+use super::fault::{Code, Fault};
+use super::request_id::{self, RequestId};
 
 /// The names that the server answers to, and the foreign origins that may call it.
 #[derive(Clone, Debug, Default)]
@@ -79,8 +80,9 @@ async fn refuse_strangers(State(policy): State<Arc<HostPolicy>>, request: Reques
                 StatusCode::FORBIDDEN => "Requests from this origin are not served.",
                 _ => "This server does not answer to that host name.",
             };
-            let body = json!({"errors": [{"message": message, "extensions": {"code": Code::Forbidden.as_str()}}]});
-            (status, Json(body)).into_response()
+            let request_id = RequestId::from_headers(request.headers());
+            let envelope = Envelope::refused(Fault::new(Code::Forbidden, message), &request_id);
+            (status, [(request_id::HEADER, request_id.to_string())], Json(envelope)).into_response()
         }
     }
 }

@@ -10,10 +10,10 @@ mod size;
 mod walk;
 
 use async_graphql::parser::types::{
-    DocumentOperations, ExecutableDocument, OperationDefinition, OperationType, Selection,
+    DocumentOperations, ExecutableDocument, OperationDefinition, OperationType, Selection, VariableDefinition,
 };
 use async_graphql::parser::{Error as ParseError, parse_query};
-use async_graphql::{Positioned, Variables};
+use async_graphql::{Positioned, Value, Variables};
 
 pub use limits::GateLimits;
 
@@ -70,6 +70,7 @@ pub fn admit(candidate: Candidate<'_>, limits: &GateLimits) -> Result<Admitted, 
         require_one_plain_root_field(chosen)?;
     }
     let cost = judge(&size, kind, candidate.audience, limits)?;
+    require_values(&chosen.node, candidate.variables)?;
     Ok(Admitted { document, kind, cost })
 }
 
@@ -167,6 +168,22 @@ fn require_one_plain_root_field(operation: &Positioned<OperationDefinition>) -> 
             refuse("The root field of a subscription must be written out, not spread from a fragment.")
         }
     }
+}
+
+/// The schema's validation passes over a required variable without a value, and execution would stumble on it.
+fn require_values(operation: &OperationDefinition, sent: &Variables) -> Result<(), Fault> {
+    for definition in &operation.variable_definitions {
+        let VariableDefinition { name, var_type, default_value, .. } = &definition.node;
+        let is_missing = match sent.get(&name.node) {
+            None => default_value.is_none(),
+            Some(value) => *value == Value::Null,
+        };
+        if is_missing && !var_type.node.nullable {
+            let message = format!("The variable \"${}\" needs a value.", excerpt(&name.node, 100));
+            return Err(Fault::new(Code::BadUserInput, message).at(definition.pos));
+        }
+    }
+    Ok(())
 }
 
 fn defaults_of(operation: &OperationDefinition) -> Variables {

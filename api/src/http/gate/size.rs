@@ -117,7 +117,8 @@ impl Pages<'_> {
         let sizes = ["first", "last", "ids"].into_iter().filter_map(|name| self.argument(field, name));
         match sizes.max() {
             Some(size) if size > self.limits.page_size => Page::Oversized,
-            Some(size) => Page::Of(size),
+            // A field may ignore the argument, so an empty page still counts once.
+            Some(size) => Page::Of(size.max(1)),
             None if is_connection => Page::Of(self.limits.default_page_size),
             None => Page::None,
         }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket};
+use futures_util::SinkExt;
 use futures_util::stream::SplitSink;
-use futures_util::{SinkExt, future};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
@@ -116,7 +116,6 @@ impl Writer {
                     Some(message) => self.flush(sink, message, Some(permit)).await,
                     None => Ok(()),
                 },
-                else => future::pending().await,
             };
             if let Err(close) = written {
                 self.closing.decide(close);

@@ -96,15 +96,16 @@ impl Stream {
     }
 
     async fn send(&self, message: &ServerMessage<'_>, is_last: bool) -> bool {
-        let text = match message.encode() {
-            Ok(text) => text,
+        let (text, is_last) = match message.encode() {
+            Ok(text) => (text, is_last),
             Err(error) => {
                 tracing::error!(%error, "message could not be encoded");
-                return false;
+                // A completion holds nothing but the id, so it can be encoded; the peer must not wait for ever.
+                (ServerMessage::Complete { id: &self.id }.encode().unwrap_or_default(), true)
             }
         };
         let (id, token) = (Arc::clone(&self.id), self.token.clone());
         let delivery = Delivery { id, serial: self.serial, text, is_last, token };
-        self.outbox.deliver(delivery).await
+        self.outbox.deliver(delivery).await && !is_last
     }
 }
