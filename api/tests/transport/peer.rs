@@ -82,6 +82,8 @@ impl Peer {
                         return Seen::Message(serde_json::from_str(&text).unwrap());
                     }
                     Some(Ok(Message::Close(Some(frame)))) => {
+                        // Reading on sends the answer that the server waits for.
+                        while let Some(Ok(_)) = self.socket.next().await {}
                         return Seen::Closed(frame.code.into(), frame.reason.to_string());
                     }
                     Some(Ok(Message::Close(None)) | Err(_)) | None => return Seen::Lost,

@@ -88,3 +88,23 @@ impl Closing {
         self.0.borrow().clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_decision_stands() {
+        let closing = Closing::new();
+        closing.decide(Close::STALLED);
+        closing.decide(Close::GONE);
+        assert_eq!(closing.get(), Some(Close::STALLED));
+    }
+
+    #[test]
+    fn a_reason_fits_its_frame_and_a_lost_peer_gets_none() {
+        let frame = Close::forbidden("é".repeat(100)).frame().unwrap();
+        assert_eq!(frame.reason.len(), 122, "cut between characters");
+        assert_eq!(Close::GONE.frame(), None);
+    }
+}

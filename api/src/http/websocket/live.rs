@@ -58,3 +58,23 @@ impl Live {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_was_taken_again_is_not_freed_by_its_earlier_operation() {
+        let live = Live::default();
+        let (first, second) = (CancellationToken::new(), CancellationToken::new());
+        assert!(live.open("1", 1, &first));
+        assert!(!live.open("1", 2, &second));
+        live.stop("1");
+        assert!(first.is_cancelled());
+        assert!(live.open("1", 2, &second));
+        assert!(!live.end("1", 1), "the peer gave it up before it ended");
+        assert_eq!(live.count(), 1);
+        assert!(live.end("1", 2));
+        assert!(!second.is_cancelled() && live.count() == 0);
+    }
+}

@@ -90,6 +90,11 @@ pub(super) enum ServerMessage<'a> {
 }
 
 impl ServerMessage<'_> {
+    /// Whether the operation ends with it.
+    pub(super) const fn is_last(&self) -> bool {
+        matches!(self, Self::Error { .. } | Self::Complete { .. })
+    }
+
     /// The text to send.
     pub(super) fn encode(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)

@@ -22,6 +22,8 @@ use http::{HeaderMap, StatusCode, header};
 use super::caller::cookie_value;
 use super::transport::Transport;
 
+/// Each socket holds this all the time, so it is small: peers seldom send more than a line.
+const READ_BUFFER_BYTES: usize = 8 * 1024;
 const SUBPROTOCOL: &str = "graphql-transport-ws";
 
 /// What a socket may be. The times are named so that tests can shorten them.
@@ -85,15 +87,17 @@ pub(super) async fn upgrade(transport: Arc<Transport>, request: Request) -> Resp
     // The limit itself is checked by the loop, which can then name its reason; this one bounds the memory.
     let bytes = transport.settings.socket.message_bytes.saturating_mul(2);
     let tasks = transport.tasks.clone();
-    upgrade.max_frame_size(bytes).max_message_size(bytes).on_upgrade(move |socket| {
-        tasks.track_future(async move {
-            if is_spoken {
-                socket::run(transport, socket, cookie).await;
-            } else {
-                socket::refuse(socket, transport.settings.socket.close_time).await;
-            }
-        })
-    })
+    upgrade.read_buffer_size(READ_BUFFER_BYTES).max_frame_size(bytes).max_message_size(bytes).on_upgrade(
+        move |socket| {
+            tasks.track_future(async move {
+                if is_spoken {
+                    socket::run(transport, socket, cookie).await;
+                } else {
+                    socket::refuse(socket, transport.settings.socket.close_time).await;
+                }
+            })
+        },
+    )
 }
 
 fn offers_subprotocol(headers: &HeaderMap) -> bool {

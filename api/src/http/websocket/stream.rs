@@ -84,20 +84,21 @@ impl Stream {
 
     /// Returns false when the operation cannot go on.
     async fn next(&self, envelope: &Envelope) -> bool {
-        self.send(&ServerMessage::Next { id: &self.id, payload: envelope }, false).await
+        self.send(&ServerMessage::Next { id: &self.id, payload: envelope }).await
     }
 
     async fn error(&self, envelope: &Envelope) {
-        self.send(&ServerMessage::Error { id: &self.id, payload: &envelope.errors }, true).await;
+        self.send(&ServerMessage::Error { id: &self.id, payload: &envelope.errors }).await;
     }
 
     async fn complete(&self) {
-        self.send(&ServerMessage::Complete { id: &self.id }, true).await;
+        self.send(&ServerMessage::Complete { id: &self.id }).await;
     }
 
-    async fn send(&self, message: &ServerMessage<'_>, is_last: bool) -> bool {
+    /// Returns false when the operation has ended with it, or cannot go on.
+    async fn send(&self, message: &ServerMessage<'_>) -> bool {
         let (text, is_last) = match message.encode() {
-            Ok(text) => (text, is_last),
+            Ok(text) => (text, message.is_last()),
             Err(error) => {
                 tracing::error!(%error, "message could not be encoded");
                 // A completion holds nothing but the id, so it can be encoded; the peer must not wait for ever.
