@@ -43,6 +43,11 @@ async fn fragments_that_double_in_an_operation_that_is_not_chosen() {
     let body = json!({"query": format!("query Chosen{{who}} {bomb}"), "operationName": "Chosen"}).to_string();
     let reply = world.send(world.post().bearer_auth("valid").body(body)).await;
     assert_eq!((reply.status, reply.code().as_str()), (400, "COST_LIMIT_EXCEEDED"));
+    let large = "fragment F on User{".to_owned() + &"id ".repeat(100) + "}";
+    let all = (0..9).map(|n| format!("query Q{n}{{viewer{{{}}}}}", "...F ".repeat(6))).collect::<String>();
+    let body = json!({"query": format!("query Chosen{{who}} {all} {large}"), "operationName": "Chosen"}).to_string();
+    let reply = world.send(world.post().bearer_auth("valid").body(body)).await;
+    assert_eq!((reply.status, reply.code().as_str()), (400, "COST_LIMIT_EXCEEDED"), "validation walks them all");
     let unused = doubling(25, 2).replace("query{...F25}", "query{who}");
     refused(&world, "unused", &unused, "COST_LIMIT_EXCEEDED").await;
 }

@@ -1,5 +1,6 @@
 //! Peers that ask for too much or read too slowly.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -7,6 +8,18 @@ use serde_json::json;
 
 use super::peer::{Peer, Seen};
 use super::world::{World, until};
+
+/// Waits until the flood has filled the queue and the buffers of the kernel, and stands still.
+async fn flood_waits(world: &World) {
+    let (seen, looks) = (Cell::new(0), Cell::new(0));
+    until("the flood stands still", || {
+        let produced = world.counters.produced.load(Ordering::SeqCst);
+        let is_same = produced > 0 && seen.replace(produced) == produced;
+        looks.set(if is_same { looks.get() + 1 } else { 0 });
+        looks.get() == 40
+    })
+    .await;
+}
 
 #[tokio::test]
 async fn an_ever_ready_stream_does_not_starve_its_neighbour() {
@@ -54,7 +67,7 @@ async fn a_decision_to_close_does_not_wait_for_a_stalled_peer() {
     let world = World::start_with(|settings| settings.socket.close_time = Duration::from_millis(100)).await;
     let mut peer = Peer::ready(&world).await;
     peer.subscribe("1", "subscription { flood { seq payload } }").await;
-    until("the flood runs", || world.counters.produced.load(Ordering::SeqCst) > 500).await;
+    flood_waits(&world).await;
     world.drain.cancel();
     world.settled().await;
 }
