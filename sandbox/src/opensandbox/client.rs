@@ -74,13 +74,17 @@ impl Client {
         Ok(Sandbox::new(self.clone(), info.id))
     }
 
-    /// Makes a sandbox and waits until commands can run in it; one that does not get there is killed.
+    /// Makes a sandbox and waits until commands can run in it; one that does not get there is killed, or named in
+    /// `DestroyUnconfirmed` when that fails, too.
     pub async fn create_ready(&self, create: &CreateSandbox, within: Duration) -> Result<Sandbox, Error> {
         let sandbox = self.create(create).await?;
         if let Err(error) = sandbox.wait_ready(within).await {
             tracing::warn!(sandbox.id = sandbox.id(), error.code = error.code(), "sandbox did not become ready");
-            self.kill(sandbox.id()).await?;
-            return Err(error);
+            let killed = self.kill(sandbox.id()).await;
+            return Err(match killed {
+                Ok(()) => error,
+                Err(cause) => Error::DestroyUnconfirmed { id: sandbox.id().to_owned(), cause: Some(Box::new(cause)) },
+            });
         }
         Ok(sandbox)
     }

@@ -207,8 +207,8 @@ impl Sandbox {
             is_running: raw.running,
             exit_code: raw.exit_code,
             error: raw.error.map(|error| execd.redactor.message(&error)),
-            started_at: raw.started_at.as_deref().map(parse_time).transpose()?,
-            finished_at: raw.finished_at.as_deref().map(parse_time).transpose()?,
+            started_at: raw.started_at.as_deref().and_then(|text| parse_time(text).ok()),
+            finished_at: raw.finished_at.as_deref().and_then(|text| parse_time(text).ok()),
         })
     }
 

@@ -219,4 +219,12 @@ impl Error {
         };
         if is_unknown { Self::OutcomeUnknown { operation, cause: Box::new(self) } } else { self }
     }
+
+    /// The failure itself, for a call whose effect does not matter.
+    pub(super) fn without_effect(self) -> Self {
+        match self {
+            Self::OutcomeUnknown { cause, .. } => *cause,
+            error => error,
+        }
+    }
 }

@@ -82,8 +82,8 @@ struct RawFile {
 }
 
 impl RawFile {
-    fn check(self) -> Result<FileInfo, Error> {
-        Ok(FileInfo {
+    fn into_info(self) -> FileInfo {
+        FileInfo {
             path: self.path,
             kind: match self.kind.as_deref() {
                 Some("file") => FileKind::File,
@@ -93,8 +93,8 @@ impl RawFile {
             },
             size_bytes: self.size,
             mode: self.mode.and_then(FileMode::from_wire),
-            modified_at: self.modified_at.as_deref().map(parse_time).transpose()?,
-        })
+            modified_at: self.modified_at.as_deref().and_then(|text| parse_time(text).ok()),
+        }
     }
 }
 
@@ -105,7 +105,7 @@ impl Sandbox {
         let url = with_paths(&execd, &["files", "info"], paths)?;
         let raw: Option<BTreeMap<String, RawFile>> =
             self.read(&execd.call(Method::GET, url)).await?.json("file information")?;
-        raw.unwrap_or_default().into_iter().map(|(path, file)| Ok((path, file.check()?))).collect()
+        Ok(raw.unwrap_or_default().into_iter().map(|(path, file)| (path, file.into_info())).collect())
     }
 
     /// What is below a directory, parents first, down to `depth` levels.
@@ -158,7 +158,7 @@ impl Sandbox {
     async fn read_files(&self, execd: &Execd, url: Url) -> Result<Vec<FileInfo>, Error> {
         // An empty list arrives as `null` from some servers.
         let raw: Option<Vec<RawFile>> = self.read(&execd.call(Method::GET, url)).await?.json("list of files")?;
-        raw.unwrap_or_default().into_iter().map(RawFile::check).collect()
+        Ok(raw.unwrap_or_default().into_iter().map(RawFile::into_info).collect())
     }
 }
 

@@ -276,7 +276,7 @@ impl RawSandbox {
             state: SandboxState::parse(&self.status.state),
             reason: self.status.reason.map(|reason| reason.chars().take(MAX_REASON_CHARS).collect()),
             expires_at: self.expires_at.as_deref().map(parse_time).transpose()?,
-            created_at: self.created_at.as_deref().map(parse_time).transpose()?,
+            created_at: self.created_at.as_deref().and_then(|text| parse_time(text).ok()),
             metadata: self.metadata.unwrap_or_default(),
             extensions: self.extensions.unwrap_or_default(),
         })

@@ -28,6 +28,7 @@ mod reply;
 mod run;
 mod sandbox;
 mod stream;
+mod supervise;
 mod transfer;
 mod transport;
 

@@ -7,12 +7,13 @@
 //!
 //! Rule: only a terminal event makes an end known. Dropping the future does not stop the command; cancelling it does.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::task::consume_budget;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::command::{CommandEnd, CommandOutcome, CommandRequest, CommandStatus, check_command_id};
@@ -22,11 +23,7 @@ use super::lifecycle::check_id;
 use super::output::{Joiner, OutputSink, OutputStream, OutputWire, PROBE_COMMAND};
 use super::sandbox::{Execd, Sandbox};
 use super::stream::Event;
-
-/// How long a command that has ended may take to say so on its stream.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// After so many unanswered questions about a silent command, nothing more is expected.
-const MAX_FAILED_CHECKS: u32 = 2;
+use super::supervise::{Stop, Verdict, Watchdog};
 
 impl Sandbox {
     /// Runs a command to its end and gives its output to `sink` while it runs.
@@ -46,7 +43,7 @@ impl Sandbox {
             return Ok(never_started());
         }
         let mut run = Run::new(self, self.execd().await?, wire?);
-        let stop = Stop::new(self, &run, request.timeout, cancel);
+        let stop = Stop::new(self, run.command_id.subscribe(), request.timeout, cancel);
         let result = tokio::select! {
             biased;
             result = run.read(&body, sink) => result,
@@ -160,21 +157,23 @@ impl<'a> Run<'a> {
     async fn read(&mut self, body: &Value, sink: &mut dyn OutputSink) -> Result<Finish, Error> {
         let timeouts = &self.sandbox.transport().timeouts;
         let mut stream = CommandStream::open(self.sandbox.transport(), &self.execd, body).await?;
-        let mut watchdog = Watchdog { patience: timeouts.silence, failed_checks: 0, ended: None };
+        let mut watchdog = Watchdog::new(timeouts.silence);
         loop {
-            match stream.next(watchdog.patience).await? {
+            match stream.next(watchdog.patience()).await? {
                 Next::Event(event) if event.is_terminal() => {
                     self.read_tail(&mut stream, timeouts.tail, sink).await;
                     return Ok(Finish::Terminal(event));
                 }
                 Next::Event(event) => {
-                    watchdog.failed_checks = 0;
+                    watchdog.note_life();
                     self.take(event, sink).await;
+                    // A flood of output must not keep cancel and time limit from being seen.
+                    consume_budget().await;
                 }
                 Next::Silent => {
                     let id = self.command_id.borrow().clone();
-                    if let Some(lost) = watchdog.check(self.sandbox, id.as_deref(), timeouts.silence).await {
-                        return Ok(lost);
+                    if let Verdict::Lost(status) = watchdog.check(self.sandbox, id.as_deref()).await {
+                        return Ok(Finish::Lost(status));
                     }
                 }
                 Next::Ended => return Ok(Finish::Lost(self.ask_status().await)),
@@ -222,18 +221,14 @@ impl<'a> Run<'a> {
         limit: Option<Duration>,
     ) -> Result<CommandOutcome, Error> {
         let duration = self.started.elapsed();
-        let stopped_by = stop.cause.get();
-        let has_interrupted = stop.has_interrupted.get().is_some();
-        let (end, is_stopped, status) = match (result, stopped_by) {
+        let (end, is_stopped, status) = match (result, stop.cause()) {
             (Err(error), None) => {
                 self.stop_unreadable().await;
                 return Err(error);
             }
-            (Ok(Finish::Terminal(_)), Some(cause)) => (cause.clone(), true, None),
-            (Err(_) | Ok(Finish::Lost(None) | Finish::Abandoned), Some(cause)) => {
-                (cause.clone(), has_interrupted, None)
-            }
-            (Ok(Finish::Lost(Some(status))), Some(cause)) => (cause.clone(), !status.is_running, Some(status)),
+            (Ok(Finish::Terminal(_)), Some(cause)) => (cause, true, None),
+            (Err(_) | Ok(Finish::Lost(None) | Finish::Abandoned), Some(cause)) => (cause, stop.is_confirmed(), None),
+            (Ok(Finish::Lost(Some(status))), Some(cause)) => (cause, !status.is_running, Some(status)),
             (Ok(Finish::Terminal(event)), None) => (self.end_of(event, duration, limit), true, None),
             (Ok(Finish::Lost(status)), None) => {
                 (CommandEnd::Unknown, status.as_ref().is_some_and(|status| !status.is_running), status)
@@ -280,95 +275,5 @@ impl<'a> Run<'a> {
             Ok(code) => CommandEnd::Exited(code),
             Err(_) => CommandEnd::StartFailed(self.execd.redactor.message(&value)),
         }
-    }
-}
-
-/// Asks about a command whose stream is silent.
-struct Watchdog {
-    patience: Duration,
-    failed_checks: u32,
-    /// The status of a command that has ended, while its stream gets a last chance to say so.
-    ended: Option<CommandStatus>,
-}
-
-impl Watchdog {
-    async fn check(&mut self, sandbox: &Sandbox, command_id: Option<&str>, silence: Duration) -> Option<Finish> {
-        if let Some(status) = self.ended.take() {
-            return Some(Finish::Lost(Some(status)));
-        }
-        let Some(id) = command_id else { return Some(Finish::Lost(None)) };
-        match sandbox.command_status(id).await {
-            Ok(status) if status.is_running => self.failed_checks = 0,
-            Ok(status) => {
-                self.ended = Some(status);
-                self.patience = silence.min(LAST_WORDS);
-            }
-            Err(Error::NotFound(_)) => return Some(Finish::Lost(None)),
-            Err(_) => self.failed_checks += 1,
-        }
-        (self.failed_checks >= MAX_FAILED_CHECKS).then_some(Finish::Lost(None))
-    }
-}
-
-/// Ends a command that was cancelled or has run for too long.
-struct Stop<'a> {
-    sandbox: &'a Sandbox,
-    cancel: &'a CancellationToken,
-    deadline: Option<Instant>,
-    command_id: watch::Receiver<Option<String>>,
-    /// Set before the interrupt is sent.
-    cause: OnceLock<CommandEnd>,
-    /// Set when the server has confirmed that the command does not run.
-    has_interrupted: OnceLock<()>,
-}
-
-impl<'a> Stop<'a> {
-    fn new(sandbox: &'a Sandbox, run: &Run<'_>, limit: Option<Duration>, cancel: &'a CancellationToken) -> Self {
-        // The server kills it at its limit; ours is for a server that does not.
-        let grace = sandbox.transport().timeouts.interrupt_grace;
-        Self {
-            sandbox,
-            cancel,
-            deadline: limit.and_then(|limit| run.started.checked_add(limit)?.checked_add(grace)),
-            command_id: run.command_id.subscribe(),
-            cause: OnceLock::new(),
-            has_interrupted: OnceLock::new(),
-        }
-    }
-
-    /// Returns when the command was to be stopped and its grace is over.
-    async fn enforce(&self) {
-        let cause = tokio::select! {
-            () = self.cancel.cancelled() => CommandEnd::Interrupted,
-            () = sleep_to(self.deadline) => CommandEnd::TimedOut,
-        };
-        let _ = self.cause.set(cause);
-        let grace = Instant::now() + self.sandbox.transport().timeouts.interrupt_grace;
-        let _ = timeout_at(grace, self.interrupt()).await;
-        sleep_until(grace).await;
-    }
-
-    async fn interrupt(&self) {
-        let mut command_id = self.command_id.clone();
-        let Ok(Some(id)) = command_id.wait_for(Option::is_some).await.map(|id| id.clone()) else { return };
-        match self.sandbox.interrupt(&id).await {
-            Ok(_) => {
-                let _ = self.has_interrupted.set(());
-            }
-            Err(error) => {
-                tracing::warn!(
-                    sandbox.id = self.sandbox.id(),
-                    error.code = error.code(),
-                    "command could not be interrupted"
-                );
-            }
-        }
-    }
-}
-
-async fn sleep_to(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }

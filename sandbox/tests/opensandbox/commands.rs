@@ -111,6 +111,9 @@ async fn refuses_a_wire_that_it_does_not_know() {
         canned(200, "{\"type\":\"stdout\",\"text\":\"a b\"}\n\n{\"type\":\"execution_complete\"}\n\n"),
     );
     assert_eq!(run(&sandbox).await.0.unwrap_err().code(), "protocol_unsupported");
+    *fake.world.lose_reply_to.lock().unwrap() = Some("/command");
+    assert_eq!(run(&sandbox).await.0.unwrap_err().code(), "disconnected", "the command itself was not sent");
+    *fake.world.lose_reply_to.lock().unwrap() = None;
     fake.script([complete()]);
     assert_eq!(run(&sandbox).await.0.unwrap().end, CommandEnd::Exited(0), "a failed probe is not remembered");
 }
@@ -361,4 +364,18 @@ async fn follows_a_background_command_by_cursor() {
     );
     assert!((sandbox.metrics().await.unwrap().mem_used_mib - 4.5).abs() < f64::EPSILON);
     assert!(!fake.seen(Method::POST, "/command").iter().any(|seen| seen.headers.values().any(|value| value == KEY)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancels_in_the_middle_of_a_flood() {
+    let fake = Fake::start().await;
+    let line = format!("{}\n\n", json!({"type": "stdout", "text": "x"})).repeat(1000);
+    fake.script([init(), Step::Forever(line.into())]);
+    let sandbox = quick(&fake, |connection| connection.timeouts.interrupt_grace = Duration::from_millis(300));
+    let cancel = CancellationToken::new();
+    let mut sink = CancelAtFirst { cancel: cancel.clone(), text: String::new() };
+    let request = CommandRequest::shell("yes");
+    let run = sandbox.run(&request, &mut sink, &cancel);
+    let outcome = tokio::time::timeout(Duration::from_secs(10), run).await.unwrap().unwrap();
+    assert_eq!((outcome.end, outcome.is_stopped), (CommandEnd::Interrupted, true));
 }

@@ -218,6 +218,17 @@ async fn waits_until_ready_and_kills_what_does_not_get_there() {
 }
 
 #[tokio::test]
+async fn does_not_wait_for_a_sandbox_that_has_failed() {
+    let fake = Fake::start().await;
+    let failed = json!({"id": "sb1", "status": {"state": "Failed", "reason": "CONTAINER_EXITED_ERROR"}});
+    fake.world.sandboxes.lock().unwrap().insert("sb1".into(), failed);
+    fake.answer(Method::GET, "/ping", canned(502, ""));
+    let error = fake.sandbox().wait_ready(Duration::from_secs(60)).await.unwrap_err();
+    assert!(error.reply().unwrap().has_code("CONTAINER_EXITED_ERROR"), "{error}");
+    assert_eq!(fake.count(Method::GET, "/ping"), 1);
+}
+
+#[tokio::test]
 async fn has_a_deadline_for_each_way_of_waiting() {
     let fake = Fake::start().await;
     let mut connection = fake.connection();
@@ -267,4 +278,30 @@ async fn says_that_nobody_listens() {
     assert_eq!(client.create(&new_sandbox("a")).await.unwrap_err().code(), "unreachable", "it was never sent");
     assert_eq!(client.get("sb1").await.unwrap_err().code(), "unreachable");
     assert_eq!(client.get("../x").await.unwrap_err().code(), "request_invalid");
+}
+
+#[tokio::test]
+async fn speaks_to_localhost_by_name() {
+    let fake = Fake::start().await;
+    let url = format!("http://localhost:{}/v1/", fake.world.address.port()).parse().unwrap();
+    let client = Client::new(Connection::new(url, KEY.to_owned().into())).unwrap();
+    client.create_ready(&new_sandbox("a"), Duration::from_secs(5)).await.unwrap();
+}
+
+#[tokio::test]
+async fn sends_nothing_to_a_server_without_the_encryption_that_was_asked_for() {
+    let fake = Fake::start().await;
+    let url = format!("https://{}", fake.world.address).parse().unwrap();
+    let client = Client::new(Connection::new(url, KEY.to_owned().into())).unwrap();
+    assert_eq!(client.create(&new_sandbox("a")).await.unwrap_err().code(), "unreachable");
+    assert!(fake.world.seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn names_the_sandbox_that_it_could_neither_use_nor_kill() {
+    let fake = Fake::start().await;
+    fake.answer(Method::GET, "/ping", canned(403, ""));
+    fake.answer(Method::DELETE, "/sandboxes/sb1", canned(500, ""));
+    let error = fake.client().create_ready(&new_sandbox("a"), Duration::from_secs(5)).await.unwrap_err();
+    assert_eq!((error.code(), error.to_string().contains("sb1")), ("destroy_unconfirmed", true));
 }

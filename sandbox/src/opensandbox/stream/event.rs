@@ -81,7 +81,9 @@ impl EventDecoder {
 /// The events of a frame: one, unless a server forgot the separator between two.
 fn read_frame(frame: &[u8], last_eid: &mut Option<u64>) -> Vec<Event> {
     let mut events = Vec::with_capacity(1);
-    for raw in serde_json::Deserializer::from_slice(frame).into_iter::<RawEvent>() {
+    // Bytes that are no UTF-8 cost themselves, not the whole event.
+    let text = String::from_utf8_lossy(frame);
+    for raw in serde_json::Deserializer::from_str(&text).into_iter::<RawEvent>() {
         let Ok(raw) = raw else {
             events.push(Event::Unknown);
             break;

@@ -146,6 +146,12 @@ fn reads_terminal_events_with_odd_members() {
 }
 
 #[test]
+fn keeps_what_can_be_read_of_bytes_that_are_no_text() {
+    let events = pieces([&b"{\"type\":\"stdout\",\"text\":\"he\xff\xfelo\"}\n\n"[..]]);
+    assert_eq!(events, vec![out(OutputStream::Stdout, "he\u{fffd}\u{fffd}lo")]);
+}
+
+#[test]
 fn refuses_a_line_without_an_end() {
     for prefix in ["", "data: ", ": ", "{"] {
         let mut decoder = EventDecoder::new(1000);
