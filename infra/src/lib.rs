@@ -1,1 +1,5 @@
 //! Placeholder.
+
+pub mod http;
+pub mod model;
+pub mod sse;
