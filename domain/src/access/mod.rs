@@ -13,7 +13,7 @@ mod refusal;
 pub mod sign_in;
 
 pub use api_key::{ApiKeyPorts, CreateApiKey, CreatedApiKey, SECRET_PREFIX, create_api_key, revoke_api_key};
-pub use authorizer::{AccessError, Authorizer};
+pub use authorizer::{AccessError, Authorizer, InvalidPolicies};
 pub use grants::{GrantPorts, create_grant, revoke_grant};
 pub use model::{
     AccessFacts, Action, ApiKey, Grant, NewApiKey, PrincipalKind, Project, ProjectRole, ServiceIdentity, Session,

@@ -1,1 +1,21 @@
-//! placeholder
+//! The agent loop: how an execution runs from its claim to its end.
+//!
+//! [`run`] is the whole of it: resume, iterate, end. One iteration is a model call and the tool calls that its reply
+//! asks for; before each call the loop authorises, checks the loop guard and reserves, after each it settles and
+//! records. The recovery point is the last settled call: a new claim replays what is stored and sends nothing again.
+//! Nothing here knows a provider, a database or a socket.
+
+mod claim;
+mod conversation;
+mod ending;
+mod halt;
+mod heartbeat;
+mod resume;
+mod run;
+mod sandbox_session;
+
+pub(crate) use claim::Moving;
+pub use claim::{Claim, Pinned, PinnedSandbox, Ports};
+pub use conversation::Conversation;
+pub use halt::Halt;
+pub use run::{Ended, run};

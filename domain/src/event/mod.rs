@@ -11,10 +11,10 @@ mod model;
 mod ports;
 
 pub use cursor::{Cursor, CursorError};
-pub use journal::{Journal, JournalError};
+pub use journal::{Entry, Journal, JournalError};
 pub use log_writer::{LogWriter, LogWriterHandle, log_writer};
-pub use model::{Event, EventRecord, Segment, encode_segment};
-pub use ports::{EventBus, EventLog};
+pub use model::{Event, EventError, EventRecord, Segment, encode_segment};
+pub use ports::{CommandWakeUps, EventBus, EventLog};
 
 #[cfg(test)]
 mod tests;

@@ -26,3 +26,10 @@ pub trait EventBus: Send + Sync {
     /// A command lies in an execution's inbox.
     fn command_arrived(&self, execution: ExecutionRef);
 }
+
+/// Waits for commands on behalf of a lease holder.
+#[async_trait]
+pub trait CommandWakeUps: Send + Sync {
+    /// Resolves when a command may have arrived in the inbox of this execution. It may miss one: look now and then.
+    async fn command(&self, execution: ExecutionRef);
+}

@@ -1,1 +1,317 @@
-//! run
+//! One model call, from the question whether it may be made to its settlement.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::model::{
+    CallState, FinishReason, ModelCall, ModelCallEnd, ModelEndpoint, ModelOutcome, ModelRequest, ReplyMode,
+    RequestedToolCall,
+};
+use super::ports::DeltaSink;
+use crate::access::AccessError;
+use crate::agent::{Claim, Conversation, Halt};
+use crate::artifact::{StoredText, store_text};
+use crate::budget::{Estimate, Limit, ModelCallReservation, estimate_input};
+use crate::event::{Event, EventError};
+use crate::execution::{AgentIteration, Change, StopCause, StopCode};
+use crate::ids::{ModelCallId, ToolCallId};
+use crate::money::{NanoUsd, TokenUsage};
+use crate::resource::ModelSpec;
+use crate::tool_call::plan::{self, Planned, Proposed};
+
+/// Bytes per token where neither the provider nor a tokenizer says how many there were.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// A settled reply that asks for tools.
+#[derive(Debug)]
+pub struct Replied {
+    /// What the model said beside them.
+    pub text: String,
+    /// The calls, as it wrote them.
+    pub requested: Vec<RequestedToolCall>,
+    /// The calls, as they are to be done.
+    pub tool_calls: Vec<Planned>,
+    /// Input tokens, as the provider counted them.
+    pub counted_input: Option<u64>,
+}
+
+/// Makes one model call. A reply without tool calls is the final answer and so leaves the loop.
+pub async fn run(claim: &Claim, conversation: &Conversation, iteration: &AgentIteration) -> Result<Replied, Halt> {
+    authorize(claim).await?;
+    let call = reserve(claim, conversation, iteration).await?;
+    let outcome = send(claim, conversation, &call).await;
+    settle(claim, conversation, call, outcome).await
+}
+
+/// A call that is reserved and committed as started.
+struct StartedCall {
+    row: ModelCall,
+    reservation: ModelCallReservation,
+    began: Duration,
+}
+
+async fn authorize(claim: &Claim) -> Result<(), Halt> {
+    let pinned = claim.pinned()?;
+    for resource in [Some(pinned.agent.model_id), pinned.model.credential_id].into_iter().flatten() {
+        match claim.authorize_use(resource).await {
+            Ok(()) => {}
+            Err(AccessError::Denied) => {
+                let message = format!("The agent has no grant to use {resource}; grant it, or choose another model.");
+                return Err(Halt::stop(StopCode::AccessDenied, message));
+            }
+            Err(AccessError::Store(error)) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+async fn reserve(claim: &Claim, conversation: &Conversation, iteration: &AgentIteration) -> Result<StartedCall, Halt> {
+    let model = &claim.pinned()?.model;
+    let request = serde_json::to_string(conversation.messages()).unwrap_or_default();
+    let request = store_text(&*claim.ports.artifacts, claim.scope(), request).await?;
+    let mut row = new_row(claim, model, iteration.number, request);
+    let mut reserved: Result<ModelCallReservation, Limit> = Err(Limit::ModelCalls);
+    claim
+        .record(|moving| {
+            let mut budget = claim.budget_of(moving);
+            reserved = budget.reserve_model_call(estimate(model, conversation));
+            let Ok(reservation) = reserved else { return (Vec::new(), Vec::new()) };
+            moving.progress.used = budget.used;
+            row.reserved = reservation.cost;
+            row.reserved_tokens = reservation.tokens;
+            // Until it is settled, a call stands with its worst case: that is what it costs if its worker is lost.
+            row.usage = worst_case(&reservation);
+            let started = Event::ModelCallStarted {
+                iteration: row.iteration,
+                model_call_id: row.id,
+                alias: row.alias.clone(),
+                deployment: row.deployment.clone(),
+                reserved_cost: row.reserved,
+                reserved_tokens: row.reserved_tokens,
+            };
+            (vec![Change::SaveModelCall(Box::new(row.clone()))], vec![started])
+        })
+        .await?;
+    let reservation = reserved.map_err(Halt::Limit)?;
+    Ok(StartedCall { row, reservation, began: claim.ports.clock.monotonic() })
+}
+
+fn estimate(model: &ModelSpec, conversation: &Conversation) -> Estimate {
+    let (counted, bytes, messages) = conversation.uncounted();
+    let window = u64::from(model.context_window);
+    Estimate {
+        input_tokens: estimate_input(counted, bytes, messages).min(window),
+        output_cap: u64::from(model.max_output_tokens),
+        price: model.price.map(|version| version.price),
+    }
+}
+
+fn worst_case(reservation: &ModelCallReservation) -> TokenUsage {
+    TokenUsage { input: reservation.input_tokens, output: reservation.output_cap, ..TokenUsage::default() }
+}
+
+fn new_row(claim: &Claim, model: &ModelSpec, iteration: u32, request: StoredText) -> ModelCall {
+    ModelCall {
+        id: ModelCallId::generate(&*claim.ports.clock, &*claim.ports.entropy),
+        iteration,
+        epoch: claim.journal.epoch(),
+        state: CallState::Started,
+        provider: model.provider.clone(),
+        deployment: model.deployment.clone(),
+        alias: model.alias.clone(),
+        parameters: model.parameters.clone(),
+        price_version: model.price.map(|version| version.id),
+        price: model.price.map(|version| version.price),
+        reserved_tokens: 0,
+        reserved: NanoUsd::ZERO,
+        usage: TokenUsage::default(),
+        cost: NanoUsd::ZERO,
+        estimated: false,
+        finish_reason: None,
+        error: None,
+        request,
+        reply_text: StoredText::empty(),
+        reply_tool_calls: Vec::new(),
+        reply_partial: false,
+        started_sequence: claim.journal.next_sequence_hint(),
+        started_at: claim.ports.clock.now(),
+        ended_at: None,
+        first_delta_ms: None,
+    }
+}
+
+/// The only slow line of a call. It returns whatever happens: the settlement follows it without a way around.
+async fn send(claim: &Claim, conversation: &Conversation, call: &StartedCall) -> ModelOutcome {
+    let Some(pinned) = claim.pinned.get() else { return not_sent() };
+    if !claim.signal.may_start(&*claim.ports.clock) {
+        return not_sent();
+    }
+    let request = ModelRequest {
+        endpoint: ModelEndpoint {
+            base_url: pinned.model.base_url.clone(),
+            deployment: pinned.model.deployment.clone(),
+            api_key: pinned.model_key.clone(),
+        },
+        messages: conversation.messages().to_vec(),
+        tools: plan::definitions(&pinned.agent.tools),
+        parameters: pinned.model.parameters.clone(),
+        max_output_tokens: call.reservation.output_cap,
+        mode: ReplyMode::Stream,
+    };
+    let deltas = Deltas { claim, id: call.row.id, has_begun: AtomicBool::new(false) };
+    claim.ports.models.call(&claim.call_context(), &request, &deltas).await
+}
+
+fn not_sent() -> ModelOutcome {
+    ModelOutcome {
+        reply: super::ModelReply::default(),
+        end: ModelCallEnd::Cancelled,
+        first_delta_ms: None,
+        was_sent: false,
+    }
+}
+
+struct Deltas<'a> {
+    claim: &'a Claim,
+    id: ModelCallId,
+    has_begun: AtomicBool,
+}
+
+#[async_trait]
+impl DeltaSink for Deltas<'_> {
+    async fn text(&self, piece: &str) {
+        let is_first = !self.has_begun.swap(true, Ordering::Relaxed);
+        let delta = Event::ModelCallDelta { model_call_id: self.id, text: piece.to_owned() };
+        if self.claim.journal.delta(delta, is_first).await.is_err() {
+            self.claim.signal.trip(StopCause::LeaseLost);
+        }
+    }
+}
+
+async fn settle(
+    claim: &Claim,
+    conversation: &Conversation,
+    call: StartedCall,
+    outcome: ModelOutcome,
+) -> Result<Replied, Halt> {
+    let StartedCall { mut row, reservation, began } = call;
+    let ModelOutcome { reply, end, first_delta_ms, was_sent } = outcome;
+    let (usage, estimated) = match (reply.usage, was_sent) {
+        (_, false) => (TokenUsage::default(), false),
+        (Some(usage), true) => (usage, false),
+        (None, true) => (estimated_usage(conversation, &reply), true),
+    };
+    row.usage = usage;
+    row.estimated = estimated;
+    row.cost = row.price.map_or(NanoUsd::ZERO, |price| price.cost(&usage));
+    row.first_delta_ms = first_delta_ms;
+    row.ended_at = Some(claim.ports.clock.now());
+    (row.state, row.finish_reason, row.error) = match &end {
+        ModelCallEnd::Finished(reason) => (CallState::Settled, Some(*reason), None),
+        ModelCallEnd::Failed(failure) => {
+            (CallState::Failed, None, Some((failure.kind.code().to_owned(), failure.message.clone())))
+        }
+        ModelCallEnd::Cancelled => (CallState::Cancelled, None, None),
+    };
+    row.reply_partial = row.state != CallState::Settled;
+    row.reply_text = store_text(&*claim.ports.artifacts, claim.scope(), reply.text.clone()).await?;
+    row.reply_tool_calls = with_our_ids(claim, reply.tool_calls);
+    let duration_ms = millis(claim.ports.clock.monotonic().saturating_sub(began));
+    let wants_tools = matches!(end, ModelCallEnd::Finished(reason) if reason != FinishReason::Length);
+    let proposed =
+        if wants_tools { Proposed::of(claim, row.iteration, &row.reply_tool_calls).await? } else { Vec::new() };
+    let mut planned = plan::Plan::default();
+    claim
+        .record(|moving| {
+            let mut budget = claim.budget_of(moving);
+            budget.settle_model_call(reservation.tokens, reservation.cost, &usage, row.cost);
+            moving.progress.used = budget.used;
+            moving.answer_so_far.clone_from(&reply.text);
+            let mut changes = vec![Change::SaveModelCall(Box::new(row.clone()))];
+            let mut events = vec![finished_event(&row, duration_ms)];
+            planned = plan::Plan::make(claim, moving, proposed, &mut changes, &mut events);
+            (changes, events)
+        })
+        .await?;
+    leave_or_go_on(claim, &row, end, reply.text, planned)
+}
+
+fn leave_or_go_on(
+    claim: &Claim,
+    row: &ModelCall,
+    end: ModelCallEnd,
+    text: String,
+    planned: plan::Plan,
+) -> Result<Replied, Halt> {
+    let partial = Some(text.clone()).filter(|text| !text.is_empty());
+    let reason = match end {
+        ModelCallEnd::Failed(failure) => {
+            let message = format!("The model call failed. {failure}");
+            return Err(Halt::Stop { code: StopCode::ModelFailed, message, answer: partial });
+        }
+        ModelCallEnd::Cancelled => {
+            claim.check_stop()?;
+            let message = "The model call was cancelled.";
+            return Err(Halt::Stop { code: StopCode::Internal, message: message.to_owned(), answer: partial });
+        }
+        ModelCallEnd::Finished(reason) => reason,
+    };
+    if let Some(halt) = planned.halt {
+        return Err(halt);
+    }
+    let stop = |code, message: &str, answer| Err(Halt::Stop { code, message: message.to_owned(), answer });
+    match (reason, planned.calls.is_empty()) {
+        (FinishReason::Length, _) => {
+            stop(StopCode::ModelOutputTruncated, "The reply reached the output cap and is cut off.", partial)
+        }
+        (FinishReason::ContentFilter, true) => {
+            stop(StopCode::ContentFiltered, "The provider's filter cut the reply.", partial)
+        }
+        (_, false) => Ok(Replied {
+            text,
+            requested: row.reply_tool_calls.clone(),
+            tool_calls: planned.calls,
+            counted_input: Some(row.usage.input).filter(|_| !row.estimated),
+        }),
+        (_, true) if text.trim().is_empty() => {
+            stop(StopCode::ModelFailed, "The model replied with neither text nor tool calls.", None)
+        }
+        (_, true) => stop(StopCode::FinalAnswer, "The model gave its final answer.", Some(text)),
+    }
+}
+
+fn with_our_ids(claim: &Claim, calls: Vec<(String, String)>) -> Vec<RequestedToolCall> {
+    let fresh = || ToolCallId::generate(&*claim.ports.clock, &*claim.ports.entropy);
+    calls.into_iter().map(|(name, arguments)| RequestedToolCall { id: fresh(), name, arguments }).collect()
+}
+
+fn estimated_usage(conversation: &Conversation, reply: &super::ModelReply) -> TokenUsage {
+    let calls: usize = reply.tool_calls.iter().map(|(name, arguments)| name.len() + arguments.len()).sum();
+    TokenUsage {
+        input: conversation.bytes().div_ceil(BYTES_PER_TOKEN),
+        output: ((reply.text.len() + calls) as u64).div_ceil(BYTES_PER_TOKEN),
+        ..TokenUsage::default()
+    }
+}
+
+/// The event that tells how a call ended.
+pub(crate) fn finished_event(row: &ModelCall, duration_ms: u32) -> Event {
+    Event::ModelCallFinished {
+        iteration: row.iteration,
+        model_call_id: row.id,
+        state: row.state,
+        finish_reason: row.finish_reason,
+        usage: row.usage,
+        cost: row.cost,
+        estimated: row.estimated,
+        duration_ms,
+        error: row.error.clone().map(|(code, message)| EventError { code, message }),
+    }
+}
+
+/// Whole milliseconds.
+pub(crate) fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}

@@ -8,6 +8,7 @@ mod arguments;
 mod catalogue;
 mod model;
 mod output;
+pub mod plan;
 pub mod run;
 
 pub use arguments::{Arguments, fingerprint, parse_strict};

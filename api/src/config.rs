@@ -1,0 +1,294 @@
+//! Configuration: one file, overridden by the environment, checked as a whole before anything starts.
+//!
+//! Unknown keys are errors, all faults are reported at once, and a file that is named and missing stops the start.
+//! Secrets stand in files or variables that the configuration names, never in the configuration itself.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+
+/// The settings of a process, checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where the server listens.
+    pub listen: SocketAddr,
+    /// Where the embedded data lie.
+    pub data_dir: PathBuf,
+    /// Further names that the server answers to, with port.
+    pub hosts: Vec<String>,
+    /// Foreign origins that may call it from a browser.
+    pub origins: Vec<String>,
+    /// The database; None for SQLite in the data directory.
+    pub database_url: Option<SecretString>,
+    /// Executions at one time.
+    pub concurrency: usize,
+    /// How long a worker's claim holds without renewal.
+    pub lease: Duration,
+    /// Whether this process starts a local sandbox runtime.
+    pub local_sandbox: bool,
+    /// The model of the demo, when the environment names one.
+    pub demo_model: Option<DemoModel>,
+}
+
+/// A real model for the demo.
+#[derive(Debug, Clone)]
+pub struct DemoModel {
+    /// `OPENAI_BASE_URL`.
+    pub base_url: String,
+    /// `OPENAI_API_KEY`.
+    pub api_key: Option<SecretString>,
+    /// `VITRINE_MODEL`.
+    pub deployment: String,
+}
+
+/// Everything that is wrong with a configuration.
+#[derive(Debug, thiserror::Error)]
+#[error("the configuration is not valid:\n{}", .0.iter().map(|fault| format!("  - {fault}")).collect::<Vec<_>>().join("\n"))]
+pub struct ConfigError(pub Vec<String>);
+
+/// What the command line says; it goes before the environment and the file.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    /// `--config`.
+    pub file: Option<PathBuf>,
+    /// `--data-dir`.
+    pub data_dir: Option<PathBuf>,
+    /// `--listen`.
+    pub listen: Option<SocketAddr>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Raw {
+    server: RawServer,
+    store: RawStore,
+    worker: RawWorker,
+    sandbox: RawSandbox,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawServer {
+    listen: Option<String>,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawStore {
+    data_dir: Option<PathBuf>,
+    url_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawWorker {
+    concurrency: Option<usize>,
+    lease_seconds: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawSandbox {
+    local: Option<bool>,
+}
+
+const KNOWN_VARIABLES: &[&str] = &[
+    "VITRINE_CONFIG",
+    "VITRINE_LISTEN",
+    "VITRINE_DATA_DIR",
+    "VITRINE_DATABASE_URL",
+    "VITRINE_CONCURRENCY",
+    "VITRINE_LEASE_SECONDS",
+    "VITRINE_LOCAL_SANDBOX",
+    "VITRINE_MODEL",
+    "VITRINE_API_KEY",
+    "VITRINE_LOG",
+];
+
+impl Config {
+    /// Reads the file, the environment and the command line, in rising order of weight.
+    pub fn load(overrides: Overrides, environment: &BTreeMap<String, String>) -> Result<Self, ConfigError> {
+        let mut faults = unknown_variables(environment);
+        let named = overrides.file.clone().or_else(|| environment.get("VITRINE_CONFIG").map(PathBuf::from));
+        let raw = match read_file(named.as_deref()) {
+            Ok(raw) => raw,
+            Err(fault) => return Err(ConfigError(vec![fault])),
+        };
+        let config = Self {
+            listen: listen(&overrides, environment, &raw, &mut faults),
+            data_dir: overrides
+                .data_dir
+                .or_else(|| environment.get("VITRINE_DATA_DIR").map(PathBuf::from))
+                .or(raw.store.data_dir)
+                .unwrap_or_else(|| PathBuf::from(".vitrine")),
+            hosts: raw.server.hosts,
+            origins: raw.server.origins,
+            database_url: database_url(environment, raw.store.url_file.as_deref(), &mut faults),
+            concurrency: number(environment, "VITRINE_CONCURRENCY", raw.worker.concurrency, 8, 1, 1024, &mut faults),
+            lease: Duration::from_secs(number(
+                environment,
+                "VITRINE_LEASE_SECONDS",
+                raw.worker.lease_seconds,
+                10,
+                3,
+                300,
+                &mut faults,
+            )),
+            local_sandbox: flag(environment, "VITRINE_LOCAL_SANDBOX", raw.sandbox.local, &mut faults),
+            demo_model: demo_model(environment, &mut faults),
+        };
+        if faults.is_empty() { Ok(config) } else { Err(ConfigError(faults)) }
+    }
+}
+
+fn read_file(named: Option<&Path>) -> Result<Raw, String> {
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None if Path::new("vitrine.toml").exists() => PathBuf::from("vitrine.toml"),
+        None => return Ok(Raw::default()),
+    };
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    toml::from_str(&text).map_err(|error| format!("{}: {}", path.display(), error.message()))
+}
+
+fn unknown_variables(environment: &BTreeMap<String, String>) -> Vec<String> {
+    environment
+        .keys()
+        .filter(|name| name.starts_with("VITRINE_") && !name.starts_with("VITRINE_TEST_"))
+        .filter(|name| !KNOWN_VARIABLES.contains(&name.as_str()))
+        .map(|name| format!("{name} is no variable of Vitrine; there are {}", KNOWN_VARIABLES.join(", ")))
+        .collect()
+}
+
+fn listen(
+    overrides: &Overrides, environment: &BTreeMap<String, String>, raw: &Raw, faults: &mut Vec<String>,
+) -> SocketAddr {
+    let default = SocketAddr::from(([127, 0, 0, 1], 8080));
+    let text = environment.get("VITRINE_LISTEN").or(raw.server.listen.as_ref());
+    match (overrides.listen, text) {
+        (Some(listen), _) => listen,
+        (None, None) => default,
+        (None, Some(text)) => text.parse().unwrap_or_else(|_| {
+            faults.push(format!("listen must be an address and a port like 127.0.0.1:8080, not {text}"));
+            default
+        }),
+    }
+}
+
+fn database_url(
+    environment: &BTreeMap<String, String>, file: Option<&Path>, faults: &mut Vec<String>,
+) -> Option<SecretString> {
+    let url = match (environment.get("VITRINE_DATABASE_URL"), file) {
+        (Some(url), _) => url.clone(),
+        (None, None) => return None,
+        (None, Some(file)) => match std::fs::read_to_string(file) {
+            Ok(text) => text.trim().to_owned(),
+            Err(error) => {
+                faults.push(format!("store.url_file {}: {error}", file.display()));
+                return None;
+            }
+        },
+    };
+    if !url.starts_with("mysql://") && !url.starts_with("sqlite://") {
+        faults.push("the database URL must begin with mysql:// or sqlite://".to_owned());
+    }
+    Some(url.into())
+}
+
+fn number<T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy>(
+    environment: &BTreeMap<String, String>, variable: &str, raw: Option<T>, default: T, least: T, most: T,
+    faults: &mut Vec<String>,
+) -> T {
+    let value = match environment.get(variable) {
+        Some(text) => text.parse().ok(),
+        None => Some(raw.unwrap_or(default)),
+    };
+    match value {
+        Some(value) if value >= least && value <= most => value,
+        Some(_) | None => {
+            faults.push(format!("{variable} (or its key in the file) must be a number from {least} to {most}"));
+            default
+        }
+    }
+}
+
+fn flag(
+    environment: &BTreeMap<String, String>, variable: &str, raw: Option<bool>, faults: &mut Vec<String>,
+) -> bool {
+    match environment.get(variable).map(String::as_str) {
+        None => raw.unwrap_or(true),
+        Some("true" | "1") => true,
+        Some("false" | "0") => false,
+        Some(_) => {
+            faults.push(format!("{variable} must be true or false"));
+            true
+        }
+    }
+}
+
+fn demo_model(environment: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Option<DemoModel> {
+    let given = |name: &str| environment.get(name).filter(|text| !text.is_empty()).cloned();
+    match (given("OPENAI_BASE_URL"), given("VITRINE_MODEL")) {
+        (Some(base_url), Some(deployment)) => {
+            Some(DemoModel { base_url, deployment, api_key: given("OPENAI_API_KEY").map(Into::into) })
+        }
+        (_, None) => None,
+        (None, Some(_)) => {
+            faults.push("VITRINE_MODEL needs OPENAI_BASE_URL, for example https://api.openai.com/v1".to_owned());
+            None
+        }
+    }
+}
+
+/// The environment of this process, read once.
+pub fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(file: &str, environment: &[(&str, &str)]) -> Result<Config, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("vitrine.toml");
+        std::fs::write(&path, file).unwrap();
+        let overrides = Overrides { file: Some(path), ..Overrides::default() };
+        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Config::load(overrides, &environment).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_environment_goes_before_the_file() {
+        let config = load("[server]\nlisten = '127.0.0.1:1'\n", &[("VITRINE_LISTEN", "127.0.0.1:2")]).unwrap();
+        assert_eq!(config.listen.port(), 2);
+        assert_eq!(load("[worker]\nconcurrency = 3\n", &[]).unwrap().concurrency, 3);
+    }
+
+    #[test]
+    fn unknown_keys_are_errors_and_all_faults_are_named() {
+        assert!(load("[server]\nlisten_on = 'x'\n", &[]).unwrap_err().contains("listen_on"));
+        let fault = load("", &[("VITRINE_LISTEN", "nowhere"), ("VITRINE_CONCURENCY", "3")]).unwrap_err();
+        assert!(fault.contains("nowhere") && fault.contains("VITRINE_CONCURENCY"), "{fault}");
+    }
+
+    #[test]
+    fn a_named_file_that_is_missing_stops_the_start() {
+        let overrides = Overrides { file: Some("/nonexistent/vitrine.toml".into()), ..Overrides::default() };
+        assert!(Config::load(overrides, &BTreeMap::new()).is_err());
+    }
+
+    #[test]
+    fn the_database_url_is_never_printed() {
+        let config = load("", &[("VITRINE_DATABASE_URL", "mysql://u:hunter2@127.0.0.1/db")]).unwrap();
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+}

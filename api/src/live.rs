@@ -1,0 +1,176 @@
+//! Live: wakes the followers and the lease holders of this process, and keeps the newest segments at hand.
+//!
+//! It is never the truth. A follower that was woken reads the committed log, from the shared tail here or from SQL; one
+//! that missed a wake-up looks again by itself. Memory is bounded by the number of tails and the bytes of each.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domain::ctx::Scope;
+use domain::error::StoreError;
+use domain::event::{CommandWakeUps, EventBus, EventLog, Segment};
+use domain::execution::ExecutionRef;
+use tokio::sync::{Notify, broadcast, watch};
+
+/// Bytes of one execution's tail.
+const TAIL_BYTES: usize = 256 * 1024;
+/// Executions that have a tail at the same time.
+const TAILS: usize = 256;
+/// How long a follower waits for a wake-up before it looks by itself: another process may have written.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// Changed executions that a slow list may lag behind; beyond that it reads everything again.
+const CHANGES: usize = 1024;
+
+/// What is known about an execution that somebody watches or that was written a moment ago.
+struct Watched {
+    head: watch::Sender<u64>,
+    commands: Arc<Notify>,
+    tail: VecDeque<Segment>,
+    tail_bytes: usize,
+    touched: u64,
+}
+
+/// The wake-ups and tails of one process.
+pub struct Live {
+    log: Arc<dyn EventLog>,
+    watched: Mutex<(u64, HashMap<ExecutionRef, Watched>)>,
+    changes: broadcast::Sender<ExecutionRef>,
+    queued: Notify,
+}
+
+impl Live {
+    /// Follows this log.
+    pub fn new(log: Arc<dyn EventLog>) -> Arc<Self> {
+        let (changes, _) = broadcast::channel(CHANGES);
+        Arc::new(Self { log, watched: Mutex::default(), changes, queued: Notify::new() })
+    }
+
+    /// Resolves when the committed head may be beyond `seen`, or after a moment.
+    pub async fn changed(&self, execution: ExecutionRef, seen: u64) {
+        let mut head = self.with(execution, |watched| watched.head.subscribe());
+        // The sender may be dropped when the entry is evicted; then the timer ends the wait.
+        let moved = async {
+            if head.wait_for(|head| *head > seen).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let _ = tokio::time::timeout(LOOK_AGAIN, moved).await;
+    }
+
+    /// Executions of all tenants that change from now on.
+    pub fn changes(&self) -> broadcast::Receiver<ExecutionRef> {
+        self.changes.subscribe()
+    }
+
+    /// Resolves when an execution may wait for a worker.
+    pub async fn queued(&self) {
+        self.queued.notified().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (u64, HashMap<ExecutionRef, Watched>)> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, execution: ExecutionRef, use_it: impl FnOnce(&mut Watched) -> T) -> T {
+        let mut guard = self.lock();
+        let (counter, watched) = &mut *guard;
+        *counter += 1;
+        let now = *counter;
+        if !watched.contains_key(&execution) && watched.len() >= TAILS {
+            evict(watched);
+        }
+        let entry = watched.entry(execution).or_insert_with(|| Watched {
+            head: watch::Sender::new(0),
+            commands: Arc::new(Notify::new()),
+            tail: VecDeque::new(),
+            tail_bytes: 0,
+            touched: now,
+        });
+        entry.touched = now;
+        use_it(entry)
+    }
+
+    /// The tail behind `after`, when it reaches back that far.
+    fn from_tail(&self, execution: ExecutionRef, after: u64, max_bytes: usize) -> Option<Vec<Segment>> {
+        let guard = self.lock();
+        let watched = guard.1.get(&execution)?;
+        if watched.tail.front()?.first_sequence > after + 1 {
+            return None;
+        }
+        let mut bytes = 0;
+        let behind = watched.tail.iter().filter(|segment| segment.last_sequence > after);
+        let fits = |segment: &&Segment| {
+            let is_first = bytes == 0;
+            bytes += segment.bytes.len().max(1);
+            is_first || bytes <= max_bytes
+        };
+        Some(behind.take_while(fits).cloned().collect())
+    }
+}
+
+/// Makes room: of those that nobody watches the one that was touched longest ago.
+fn evict(watched: &mut HashMap<ExecutionRef, Watched>) {
+    let idle = watched.iter().filter(|(_, entry)| entry.head.receiver_count() == 0);
+    if let Some(execution) = idle.min_by_key(|(_, entry)| entry.touched).map(|(execution, _)| *execution) {
+        watched.remove(&execution);
+    }
+}
+
+impl EventBus for Live {
+    fn committed(&self, execution: ExecutionRef, segment: &Segment) {
+        self.with(execution, |watched| {
+            let follows = watched.tail.back().is_none_or(|last| last.last_sequence + 1 == segment.first_sequence);
+            if !follows {
+                // Another process wrote in between.
+                watched.tail.clear();
+                watched.tail_bytes = 0;
+            }
+            watched.tail_bytes += segment.bytes.len();
+            watched.tail.push_back(segment.clone());
+            while watched.tail_bytes > TAIL_BYTES && watched.tail.len() > 1 {
+                watched.tail_bytes -= watched.tail.pop_front().map_or(0, |first| first.bytes.len());
+            }
+            watched.head.send_if_modified(|head| {
+                let is_newer = segment.last_sequence > *head;
+                *head = segment.last_sequence.max(*head);
+                is_newer
+            });
+        });
+        if segment.first_sequence == 1 {
+            self.queued.notify_one();
+        }
+        // Nobody listening is no fault.
+        let _ = self.changes.send(execution);
+    }
+
+    fn command_arrived(&self, execution: ExecutionRef) {
+        let commands = self.with(execution, |watched| Arc::clone(&watched.commands));
+        commands.notify_one();
+        self.queued.notify_one();
+    }
+}
+
+#[async_trait]
+impl CommandWakeUps for Live {
+    async fn command(&self, execution: ExecutionRef) {
+        let commands = self.with(execution, |watched| Arc::clone(&watched.commands));
+        commands.notified().await;
+    }
+}
+
+/// The log with the tails in front of it.
+#[async_trait]
+impl EventLog for Live {
+    async fn read(&self, execution: ExecutionRef, after: u64, max_bytes: usize) -> Result<Vec<Segment>, StoreError> {
+        match self.from_tail(execution, after, max_bytes) {
+            Some(segments) if !segments.is_empty() => Ok(segments),
+            Some(_) | None => self.log.read(execution, after, max_bytes).await,
+        }
+    }
+
+    async fn head(&self, scope: Scope, execution: ExecutionRef) -> Result<Option<u64>, StoreError> {
+        self.log.head(scope, execution).await
+    }
+}

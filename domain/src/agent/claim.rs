@@ -1,0 +1,299 @@
+//! A Claim is one worker's hold on one execution: what the loop and every call in it share.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::conversation::Conversation;
+use super::halt::Halt;
+use super::sandbox_session::SandboxSession;
+use crate::access::{AccessError, Action, Authorizer, Target};
+use crate::artifact::ArtifactStore;
+use crate::budget::Budget;
+use crate::clock::{Clock, Entropy};
+use crate::ctx::{Principal, Scope};
+use crate::event::{CommandWakeUps, Entry, Event, EventBus, Journal, JournalError, LogWriterHandle};
+use crate::execution::{
+    AgentIteration, CallContext, Change, Claimed, Execution, ExecutionReader, ExecutionStore, Fence, Progress,
+    StopCode, StopSignal,
+};
+use crate::ids::ResourceId;
+use crate::loop_guard::LoopGuard;
+use crate::model_call::ModelRuntime;
+use crate::resource::{AgentSpec, ModelSpec, ResourceStore, SecretStore};
+use crate::sandbox::{SandboxRuntime, SandboxTarget};
+
+/// No single external call takes longer.
+const LONGEST_CALL: Duration = Duration::from_hours(1);
+
+/// Everything outside that a run needs.
+pub struct Ports {
+    /// Writes executions.
+    pub executions: Arc<dyn ExecutionStore>,
+    /// Reads executions.
+    pub reader: Arc<dyn ExecutionReader>,
+    /// Pinned versions.
+    pub resources: Arc<dyn ResourceStore>,
+    /// Large texts and files.
+    pub artifacts: Arc<dyn ArtifactStore>,
+    /// Opens credentials for one use.
+    pub secrets: Arc<dyn SecretStore>,
+    /// Asked before every call.
+    pub authorizer: Arc<Authorizer>,
+    /// Models.
+    pub models: Arc<dyn ModelRuntime>,
+    /// Sandboxes.
+    pub sandboxes: Arc<dyn SandboxRuntime>,
+    /// Told after every commit.
+    pub bus: Arc<dyn EventBus>,
+    /// Wakes the heartbeat when a command arrives.
+    pub commands: Arc<dyn CommandWakeUps>,
+    /// The process's log writer.
+    pub log_writer: LogWriterHandle,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
+    /// How long a claim holds without renewal.
+    pub lease: Duration,
+}
+
+/// What the pinned versions say; read once when the claim begins.
+pub struct Pinned {
+    /// Instructions, tools, limits.
+    pub agent: AgentSpec,
+    /// The model.
+    pub model: ModelSpec,
+    /// The model's key, opened.
+    pub model_key: Option<String>,
+    /// Where sandboxes are made.
+    pub sandbox: Option<PinnedSandbox>,
+}
+
+/// The pinned sandbox profile and its server.
+pub struct PinnedSandbox {
+    /// Image and limits.
+    pub profile: crate::resource::SandboxProfileSpec,
+    /// The server, with its key opened.
+    pub target: SandboxTarget,
+    /// The credential of the server's key.
+    pub credential_id: Option<ResourceId>,
+}
+
+/// What moves while a claim is held. Changed and written only under the journal's lock.
+pub(crate) struct Moving {
+    pub progress: Progress,
+    pub guard: LoopGuard,
+    pub tool_errors: BTreeMap<String, u32>,
+    /// The iteration that is open.
+    pub open_iteration: Option<AgentIteration>,
+    pub answer_so_far: String,
+}
+
+/// One worker's hold on one execution.
+pub struct Claim {
+    /// Everything outside.
+    pub ports: Arc<Ports>,
+    /// The execution as it was claimed; its progress moves on in `moving`.
+    pub execution: Execution,
+    /// Every write goes through it.
+    pub journal: Arc<Journal>,
+    /// Ends the run from outside.
+    pub signal: Arc<StopSignal>,
+    /// The sandbox, once a tool needed one.
+    pub sandbox: SandboxSession,
+    pub(crate) pinned: std::sync::OnceLock<Pinned>,
+    pub(super) commands: Vec<crate::execution::Command>,
+    moving: Mutex<Moving>,
+    claimed_at: Duration,
+    active_before_us: u64,
+}
+
+impl Claim {
+    /// Takes hold of a claimed execution. Its attempt counts from here.
+    pub fn new(ports: Arc<Ports>, claimed: Claimed, signal: Arc<StopSignal>) -> Self {
+        let execution = claimed.execution;
+        let fence =
+            Fence { execution: execution.reference(), epoch: execution.epoch, next_sequence: execution.next_sequence };
+        let journal = Journal::new(
+            fence,
+            Arc::clone(&ports.executions),
+            Arc::clone(&ports.bus),
+            Arc::clone(&ports.clock),
+            ports.log_writer.clone(),
+        );
+        let claimed_at = ports.clock.monotonic();
+        signal.allow_starts_until(claimed_at + ports.lease.mul_f32(0.8));
+        let mut progress = execution.progress.clone();
+        progress.attempt += 1;
+        Self {
+            journal,
+            signal,
+            sandbox: SandboxSession::default(),
+            pinned: std::sync::OnceLock::new(),
+            commands: claimed.commands,
+            claimed_at,
+            active_before_us: progress.used.active_time_us,
+            moving: Mutex::new(Moving {
+                progress,
+                guard: LoopGuard::default(),
+                tool_errors: BTreeMap::new(),
+                open_iteration: None,
+                answer_so_far: String::new(),
+            }),
+            execution,
+            ports,
+        }
+    }
+
+    /// The tenant, as a finder takes it.
+    pub fn scope(&self) -> Scope {
+        Scope { tenant_id: self.execution.tenant_id }
+    }
+
+    /// What the pinned versions say.
+    pub fn pinned(&self) -> Result<&Pinned, Halt> {
+        self.pinned.get().ok_or_else(|| Halt::stop(StopCode::Internal, "The pinned versions were not read."))
+    }
+
+    pub(crate) fn moving(&self) -> MutexGuard<'_, Moving> {
+        self.moving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what moves and writes it with rows and events, in one fenced transaction: the totals that are written are
+    /// those after `change`, in the order of the commits. Returns the sequence of the first event.
+    pub(crate) async fn record(
+        &self,
+        change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>) + Send,
+    ) -> Result<u64, JournalError> {
+        self.journal
+            .commit(|| {
+                let mut moving = self.moving();
+                let (changes, mut events) = change(&mut moving);
+                let before = moving.progress.used;
+                moving.progress.used.active_time_us = self.active_time_us();
+                let budget = Budget { limits: self.execution.limits, used: moving.progress.used };
+                let is_end = events.iter().any(|event| matches!(event, Event::ExecutionFinished { .. }));
+                if !is_end && (!events.is_empty() || before != moving.progress.used) {
+                    events.push(Event::BudgetUpdated { budget });
+                }
+                Entry { progress: Some(moving.progress.clone()), changes, events }
+            })
+            .await
+    }
+
+    /// Opens the next iteration; the one before is closed by the same commit that starts its first call.
+    pub(super) async fn open_iteration(&self, conversation: &Conversation) -> Result<AgentIteration, Halt> {
+        let closed = self.close_iteration(conversation).await?;
+        let mut refused = None;
+        let mut opened = None;
+        let now = self.ports.clock.now();
+        self.record(|moving| {
+            let mut changes = Vec::new();
+            let mut events = Vec::new();
+            if let Some(closed) = closed {
+                events.push(Event::IterationFinished { iteration: closed.number });
+                changes.push(Change::SaveIteration(closed));
+                moving.open_iteration = None;
+            }
+            match self.budget_of(moving).open_iteration() {
+                Ok(number) => {
+                    moving.progress.used.iterations = number;
+                    moving.progress.iteration = number;
+                    let iteration = AgentIteration { number, agent_state_ref: None, started_at: now, ended_at: None };
+                    moving.open_iteration = Some(iteration.clone());
+                    opened = Some(iteration.clone());
+                    events.push(Event::IterationStarted { iteration: number });
+                    changes.push(Change::SaveIteration(iteration));
+                }
+                Err(limit) => refused = Some(limit),
+            }
+            (changes, events)
+        })
+        .await?;
+        match (opened, refused) {
+            (Some(iteration), _) => Ok(iteration),
+            (None, Some(limit)) => Err(Halt::Limit(limit)),
+            (None, None) => Err(Halt::stop(StopCode::Internal, "The iteration was neither opened nor refused.")),
+        }
+    }
+
+    /// The open iteration as it is when it ends now; its AgentState is durable before the commit that closes it.
+    pub(super) async fn close_iteration(&self, conversation: &Conversation) -> Result<Option<AgentIteration>, Halt> {
+        let open = self.moving().open_iteration.clone();
+        let Some(mut iteration) = open else { return Ok(None) };
+        let state = self.ports.artifacts.put(self.scope(), conversation.to_agent_state()).await?;
+        iteration.agent_state_ref = Some(state);
+        iteration.ended_at = Some(self.ports.clock.now());
+        Ok(Some(iteration))
+    }
+
+    pub(crate) fn budget_of(&self, moving: &Moving) -> Budget {
+        let mut used = moving.progress.used;
+        used.active_time_us = self.active_time_us();
+        Budget { limits: self.execution.limits, used }
+    }
+
+    /// Leaves the loop when something outside wants it to.
+    pub fn check_stop(&self) -> Result<(), Halt> {
+        if let Some(cause) = self.signal.cause() {
+            return Err(Halt::Signal(cause));
+        }
+        if self.signal.is_draining() {
+            return Err(Halt::Drain);
+        }
+        if !self.signal.may_start(&*self.ports.clock) {
+            return Err(Halt::Journal(JournalError::LeaseLost));
+        }
+        Ok(())
+    }
+
+    /// Asks whether the service identity may use a resource, at this moment.
+    pub(crate) async fn authorize_use(&self, resource: ResourceId) -> Result<(), AccessError> {
+        let target = Target {
+            tenant_id: self.execution.tenant_id,
+            project_id: self.execution.project_id,
+            resource_id: Some(resource),
+        };
+        self.ports.authorizer.authorize(&self.principal(), Action::Use, &target).await
+    }
+
+    /// The service identity.
+    pub fn principal(&self) -> Principal {
+        Principal {
+            id: self.execution.service_identity,
+            tenant_id: self.execution.tenant_id,
+            project_id: Some(self.execution.project_id),
+        }
+    }
+
+    /// What the next external call carries.
+    pub fn call_context(&self) -> CallContext {
+        CallContext {
+            principal: self.principal(),
+            execution: self.execution.reference(),
+            attempt: self.moving().progress.attempt,
+            time_left: self.time_left().unwrap_or(LONGEST_CALL).min(LONGEST_CALL),
+            cancel: self.signal.token().clone(),
+        }
+    }
+
+    /// Time until the deadline or the end of the active time, whichever comes first; None without either.
+    pub fn time_left(&self) -> Option<Duration> {
+        let to_deadline = self.execution.deadline_at.map(|deadline| deadline.since(self.ports.clock.now()));
+        let to_active_end = self
+            .execution
+            .limits
+            .max_active_time_ms
+            .map(|most| Duration::from_millis(most).saturating_sub(Duration::from_micros(self.active_time_us())));
+        match (to_deadline, to_active_end) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn active_time_us(&self) -> u64 {
+        let here = self.ports.clock.monotonic().saturating_sub(self.claimed_at);
+        self.active_before_us.saturating_add(u64::try_from(here.as_micros()).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,77 @@
+//! The heartbeat keeps the lease, reads the inbox, and watches the time.
+
+use std::time::Duration;
+
+use futures_util::future::select;
+
+use super::claim::Claim;
+use super::run::Ended;
+use crate::error::StoreError;
+use crate::event::Event;
+use crate::execution::{Change, Command, CommandKind, ExecutionStatus, StopCause};
+
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Beats until it is dropped; it never ends by itself.
+pub(super) async fn beat(claim: &Claim) -> Ended {
+    for command in &claim.commands {
+        apply(claim, command).await;
+    }
+    loop {
+        pause(claim).await;
+        watch_time(claim);
+        renew(claim).await;
+    }
+}
+
+/// Waits a period, or less when time runs out or a command arrives earlier.
+async fn pause(claim: &Claim) {
+    let period = claim.time_left().filter(|left| !left.is_zero()).map_or(PERIOD, |left| left.min(PERIOD));
+    let command = claim.ports.commands.command(claim.execution.reference());
+    select(claim.ports.clock.sleep(period), command).await;
+}
+
+fn watch_time(claim: &Claim) {
+    if claim.execution.deadline_at.is_some_and(|deadline| deadline <= claim.ports.clock.now()) {
+        claim.signal.trip(StopCause::Deadline);
+    }
+    if claim.budget_of(&claim.moving()).check_active_time().is_err() {
+        claim.signal.trip(StopCause::ActiveTime);
+    }
+}
+
+async fn renew(claim: &Claim) {
+    let asked_at = claim.ports.clock.monotonic();
+    let lease = claim.ports.lease;
+    match claim.ports.executions.renew(claim.execution.reference(), claim.execution.epoch, lease).await {
+        Ok(renewal) => {
+            claim.signal.allow_starts_until(asked_at + lease.mul_f32(0.8));
+            for command in &renewal.commands {
+                apply(claim, command).await;
+            }
+        }
+        Err(StoreError::LeaseLost) => claim.signal.trip(StopCause::LeaseLost),
+        Err(error) => {
+            tracing::warn!(execution.id = %claim.execution.id, error = &error as &dyn std::error::Error, "lease was not renewed");
+        }
+    }
+}
+
+async fn apply(claim: &Claim, command: &Command) {
+    let recorded = match command.kind {
+        CommandKind::Cancel => {
+            claim
+                .record(|moving| {
+                    moving.progress.status = ExecutionStatus::Cancelling;
+                    (vec![Change::ApplyCommand(command.id)], vec![Event::CancelRequested { by: command.by }])
+                })
+                .await
+        }
+    };
+    match recorded {
+        Ok(_) => claim.signal.trip(StopCause::Cancelled),
+        Err(error) => {
+            tracing::warn!(execution.id = %claim.execution.id, error = &error as &dyn std::error::Error, "command was not applied");
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! From a reply to tool calls that are to be done: what is invalid, repeated or over the limit is refused here, with a
+//! row and a result of its own, before anything starts.
+
+use serde::Deserialize;
+
+use super::arguments::{fingerprint, parse_strict};
+use super::catalogue::BuiltInTool;
+use super::model::{SideEffect, ToolCall, ToolCallState, ToolResult};
+use crate::agent::{Claim, Halt, Moving};
+use crate::artifact::{StoredText, store_text};
+use crate::budget::Limit;
+use crate::event::{Event, EventError};
+use crate::execution::{Change, StopCode};
+use crate::ids::ToolCallId;
+use crate::loop_guard::Verdict;
+use crate::model_call::{RequestedToolCall, ToolDefinition};
+use crate::resource::LoopAction;
+use crate::sandbox::Program;
+
+const MAX_READ_BYTES: u64 = 64 * 1024;
+const MAX_NOTE_BYTES: usize = 16 * 1024;
+const MAX_EVENT_ARGUMENT_BYTES: usize = 64 * 1024;
+
+/// What a tool call asks for, understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Invocation {
+    /// Run a program in the sandbox.
+    Run(Program),
+    /// Write a file in the sandbox.
+    WriteFile {
+        /// Path below `/workspace`.
+        path: String,
+        /// The whole content.
+        content: String,
+    },
+    /// Read a file in the sandbox.
+    ReadFile {
+        /// Path below `/workspace`.
+        path: String,
+        /// First byte.
+        offset: u64,
+        /// Bytes at most.
+        limit: u64,
+    },
+    /// Keep a thought.
+    Note,
+}
+
+impl Invocation {
+    /// Whether it needs the sandbox.
+    pub const fn needs_sandbox(&self) -> bool {
+        match self {
+            Self::Run(_) | Self::WriteFile { .. } | Self::ReadFile { .. } => true,
+            Self::Note => false,
+        }
+    }
+}
+
+/// A tool call of a reply: to be done, or with its result already.
+#[derive(Debug)]
+pub struct Planned {
+    /// Its row, as it is stored.
+    pub call: ToolCall,
+    /// What is to be done, or what the model gets to read.
+    pub todo: Todo,
+    /// A word of the loop guard to the model.
+    pub warning: Option<String>,
+}
+
+/// What is left to do about a tool call.
+#[derive(Debug)]
+pub enum Todo {
+    /// This.
+    Do(Invocation),
+    /// Nothing: the result is known.
+    Done(String),
+}
+
+/// A tool call as the model asked for it, checked as far as it can be without the budget.
+pub struct Proposed {
+    call: ToolCall,
+    arguments: String,
+    invocation: Result<Invocation, ToolResult>,
+}
+
+impl Proposed {
+    /// Checks the calls of a reply.
+    pub(crate) async fn of(claim: &Claim, iteration: u32, requested: &[RequestedToolCall]) -> Result<Vec<Self>, Halt> {
+        let mut proposed = Vec::with_capacity(requested.len());
+        for (ordinal, request) in requested.iter().enumerate() {
+            let arguments = store_text(&*claim.ports.artifacts, claim.scope(), request.arguments.clone()).await?;
+            let place = (iteration, u32::try_from(ordinal).unwrap_or(u32::MAX));
+            let call = new_row(claim, place, request, arguments);
+            let invocation = understand(&claim.pinned()?.agent.tools, &request.name, &request.arguments);
+            proposed.push(Self { call, arguments: request.arguments.clone(), invocation });
+        }
+        Ok(proposed)
+    }
+}
+
+/// The tools that a model is told about.
+pub fn definitions(tools: &[String]) -> Vec<ToolDefinition> {
+    tools.iter().filter_map(|name| BuiltInTool::by_name(name)).map(BuiltInTool::definition).collect()
+}
+
+/// The tool calls of a reply, and whether the loop ends here.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// In the order of the reply.
+    pub calls: Vec<Planned>,
+    /// Why the loop ends.
+    pub halt: Option<Halt>,
+}
+
+impl Plan {
+    /// Asks the loop guard, reserves from the budget, and writes a row and events for every call.
+    pub(crate) fn make(
+        claim: &Claim,
+        moving: &mut Moving,
+        proposed: Vec<Proposed>,
+        changes: &mut Vec<Change>,
+        events: &mut Vec<Event>,
+    ) -> Self {
+        let mut plan = Self::default();
+        let judged: Vec<_> =
+            proposed.into_iter().map(|proposed| judge(claim, moving, proposed, &mut plan.halt)).collect();
+        let wanted = judged.iter().filter(|(proposed, _)| proposed.invocation.is_ok()).count();
+        let mut budget = claim.budget_of(moving);
+        let granted = match (&plan.halt, budget.reserve_tool_calls(u32::try_from(wanted).unwrap_or(u32::MAX))) {
+            (Some(_), _) => 0,
+            (None, Ok(granted)) => granted,
+            (None, Err(limit)) => {
+                plan.halt = Some(Halt::Limit(limit));
+                0
+            }
+        };
+        if plan.halt.is_none() {
+            moving.progress.used = budget.used;
+            if granted == 0 && wanted > 0 {
+                plan.halt = Some(Halt::Limit(Limit::ToolCalls));
+            }
+        }
+        let mut left = granted;
+        for (proposed, warning) in judged {
+            let invocation = proposed.invocation.and_then(|invocation| match left.checked_sub(1) {
+                Some(rest) => {
+                    left = rest;
+                    Ok(invocation)
+                }
+                None => Err(over_the_limit(plan.halt.as_ref())),
+            });
+            plan.calls.push(planned(proposed.call, proposed.arguments, invocation, warning, changes, events));
+        }
+        plan
+    }
+}
+
+fn judge(
+    claim: &Claim,
+    moving: &mut Moving,
+    mut proposed: Proposed,
+    halt: &mut Option<Halt>,
+) -> (Proposed, Option<String>) {
+    let Ok(pinned) = claim.pinned() else { return (proposed, None) };
+    let policy = pinned.agent.loop_policy;
+    let call = &proposed.call;
+    let verdict = moving.guard.judge(&call.fingerprint, call.iteration, policy.max_identical_calls);
+    let Verdict::Loop { count, iterations } = verdict else { return (proposed, None) };
+    let evidence = format!(
+        "{} was called {count} times in a row with equal arguments and results (iterations {iterations:?})",
+        call.tool
+    );
+    match policy.on_loop {
+        LoopAction::Warn => (proposed, Some(format!("Warning: {evidence}. Try something else."))),
+        LoopAction::Block => {
+            proposed.invocation = Err(ToolResult::ended(ToolCallState::Refused, "LOOP_DETECTED", evidence));
+            (proposed, None)
+        }
+        LoopAction::Stop => {
+            proposed.invocation = Err(ToolResult::ended(ToolCallState::Refused, "LOOP_DETECTED", evidence.clone()));
+            *halt = Some(Halt::stop(StopCode::LoopDetected, format!("Stopped: {evidence}.")));
+            (proposed, None)
+        }
+    }
+}
+
+fn over_the_limit(halt: Option<&Halt>) -> ToolResult {
+    match halt {
+        None | Some(Halt::Limit(_)) => {
+            ToolResult::ended(ToolCallState::Refused, "BUDGET_EXCEEDED", "no tool calls are left in the budget")
+        }
+        Some(_) => ToolResult::ended(ToolCallState::Refused, "NOT_RUN", "the execution ends before this call"),
+    }
+}
+
+fn planned(
+    mut call: ToolCall,
+    arguments: String,
+    invocation: Result<Invocation, ToolResult>,
+    warning: Option<String>,
+    changes: &mut Vec<Change>,
+    events: &mut Vec<Event>,
+) -> Planned {
+    events.push(started_event(&call, arguments));
+    let todo = match invocation {
+        Ok(invocation) => Todo::Do(invocation),
+        Err(result) => {
+            call.ended_at = Some(call.started_at);
+            fill(&mut call, &result, StoredText::Inline(result.text.clone()));
+            events.push(finished_event(&call, &result.text, 0));
+            Todo::Done(result.text)
+        }
+    };
+    changes.push(Change::SaveToolCall(Box::new(call.clone())));
+    Planned { call, todo, warning }
+}
+
+/// The event that tells that a tool call may start. Arguments that are too long for the log are cut; the row has them.
+pub(crate) fn started_event(call: &ToolCall, mut arguments: String) -> Event {
+    if arguments.len() > MAX_EVENT_ARGUMENT_BYTES {
+        arguments.truncate(arguments.floor_char_boundary(MAX_EVENT_ARGUMENT_BYTES));
+    }
+    Event::ToolCallStarted {
+        iteration: call.iteration,
+        ordinal: call.ordinal,
+        tool_call_id: call.id,
+        tool: call.tool.clone(),
+        arguments,
+        side_effect: call.side_effect,
+        fingerprint: call.fingerprint.clone(),
+        timeout_ms: None,
+    }
+}
+
+/// Puts a result into a row.
+pub(crate) fn fill(call: &mut ToolCall, result: &ToolResult, text: StoredText) {
+    call.state = result.state;
+    call.result = text;
+    call.exit_code = result.exit_code;
+    call.error.clone_from(&result.error);
+    call.truncated = result.truncated;
+    call.lossy = result.lossy;
+}
+
+/// The event that tells how a tool call ended.
+pub(crate) fn finished_event(call: &ToolCall, result: &str, duration_ms: u32) -> Event {
+    Event::ToolCallFinished {
+        iteration: call.iteration,
+        ordinal: call.ordinal,
+        tool_call_id: call.id,
+        tool: call.tool.clone(),
+        state: call.state,
+        result: result.to_owned(),
+        exit_code: call.exit_code,
+        error: call.error.clone().map(|(code, message)| EventError { code, message }),
+        duration_ms,
+        truncated: call.truncated,
+        lossy: call.lossy,
+    }
+}
+
+fn new_row(
+    claim: &Claim,
+    (iteration, ordinal): (u32, u32),
+    request: &RequestedToolCall,
+    arguments: StoredText,
+) -> ToolCall {
+    let tool = BuiltInTool::by_name(&request.name);
+    ToolCall {
+        id: request.id,
+        iteration,
+        ordinal,
+        epoch: claim.journal.epoch(),
+        tool: request.name.chars().take(200).collect(),
+        tool_version: BuiltInTool::VERSION.to_owned(),
+        state: ToolCallState::Started,
+        side_effect: tool.map_or(SideEffect::SideEffect, BuiltInTool::side_effect),
+        idempotency_key: request.id.to_string(),
+        fingerprint: fingerprint(&request.name, &request.arguments),
+        arguments,
+        result: StoredText::empty(),
+        exit_code: None,
+        error: None,
+        truncated: false,
+        lossy: false,
+        sandbox_id: None,
+        started_at: claim.ports.clock.now(),
+        ended_at: None,
+    }
+}
+
+/// A lost call that is safe to repeat: a new row under the same key and place.
+pub(crate) fn repeat(claim: &Claim, lost: &ToolCall) -> ToolCall {
+    ToolCall {
+        id: ToolCallId::generate(&*claim.ports.clock, &*claim.ports.entropy),
+        epoch: claim.journal.epoch(),
+        state: ToolCallState::Started,
+        started_at: claim.ports.clock.now(),
+        ..lost.clone()
+    }
+}
+
+/// Reads what a call asks for, or says why it is refused.
+pub(crate) fn understand(allowed: &[String], name: &str, arguments: &str) -> Result<Invocation, ToolResult> {
+    let refused = |code, message: String| Err(ToolResult::ended(ToolCallState::Refused, code, message));
+    let tool = BuiltInTool::by_name(name).filter(|_| allowed.iter().any(|tool| tool == name));
+    let Some(tool) = tool else {
+        return refused("UNKNOWN_TOOL", format!("there is no such tool; there are {}", allowed.join(", ")));
+    };
+    match parse_strict(arguments).and_then(|map| invocation(tool, serde_json::Value::Object(map))) {
+        Ok(invocation) => Ok(invocation),
+        Err(fault) => refused("INVALID_TOOL_ARGUMENTS", format!("the arguments are not valid: {fault}")),
+    }
+}
+
+fn invocation(tool: BuiltInTool, arguments: serde_json::Value) -> Result<Invocation, String> {
+    fn read<T: serde::de::DeserializeOwned>(arguments: serde_json::Value) -> Result<T, String> {
+        serde_json::from_value(arguments).map_err(|error| error.to_string())
+    }
+    match tool {
+        BuiltInTool::RunPython => read(arguments).map(|Code { code }| Invocation::Run(Program::Python(code))),
+        BuiltInTool::RunJavaScript => read(arguments).map(|Code { code }| Invocation::Run(Program::JavaScript(code))),
+        BuiltInTool::RunShell => read(arguments).map(|Command { command }| Invocation::Run(Program::Shell(command))),
+        BuiltInTool::WriteFile => {
+            let WriteFile { path, content } = read(arguments)?;
+            Ok(Invocation::WriteFile { path: workspace_path(&path)?, content })
+        }
+        BuiltInTool::ReadFile => {
+            let ReadFile { path, offset, limit } = read(arguments)?;
+            Ok(Invocation::ReadFile { path: workspace_path(&path)?, offset, limit: limit.clamp(1, MAX_READ_BYTES) })
+        }
+        BuiltInTool::Note => match read(arguments)? {
+            Note { text } if text.len() <= MAX_NOTE_BYTES => Ok(Invocation::Note),
+            Note { .. } => Err(format!("text must be at most {MAX_NOTE_BYTES} bytes")),
+        },
+    }
+}
+
+/// A path below `/workspace`, without the ways out.
+fn workspace_path(path: &str) -> Result<String, String> {
+    let below = path.strip_prefix("/workspace/").unwrap_or(path);
+    let is_clean = below.split('/').all(|part| !part.is_empty() && part != "." && part != ".." && part.len() <= 255);
+    if is_clean && !below.chars().any(char::is_control) && below.len() <= 4096 {
+        return Ok(below.to_owned());
+    }
+    Err("INVALID_PATH: path must lie below /workspace and have no empty part, . or ..".to_owned())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Code {
+    code: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Command {
+    command: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WriteFile {
+    path: String,
+    content: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadFile {
+    path: String,
+    #[serde(default)]
+    offset: u64,
+    #[serde(default = "most")]
+    limit: u64,
+}
+
+const fn most() -> u64 {
+    MAX_READ_BYTES
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Note {
+    text: String,
+}

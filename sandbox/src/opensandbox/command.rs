@@ -1,0 +1,278 @@
+//! A command is one process (group) in a sandbox, asked for by shell text or by arguments.
+//!
+//! The words are here; running one while its output streams is in [`super::run`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+
+use super::error::Error;
+use super::lifecycle::{check_id, parse_time};
+use super::sandbox::Sandbox;
+
+const MAX_LOG_BYTES: usize = 4 * 1024 * 1024;
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// Text for the sandbox's shell.
+    Shell(String),
+    /// A program and its arguments, without a shell. Older servers refuse it.
+    Argv(Vec<String>),
+}
+
+/// As whom to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct User {
+    /// User id.
+    pub uid: u32,
+    /// Group id; the user's own when it is missing.
+    pub gid: Option<u32>,
+}
+
+/// A command. Its `Debug` shows names of variables, not their values, and not the program, which may hold secrets.
+#[derive(Clone)]
+pub struct CommandRequest {
+    /// What to run.
+    pub program: Program,
+    /// An existing directory; the server's own when it is missing.
+    pub cwd: Option<String>,
+    /// Environment, over that of the sandbox.
+    pub env: BTreeMap<String, String>,
+    /// After which the server kills it.
+    pub timeout: Option<Duration>,
+    /// As whom; the server's own user when it is missing.
+    pub user: Option<User>,
+}
+
+impl fmt::Debug for CommandRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommandRequest")
+            .field("cwd", &self.cwd)
+            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("timeout", &self.timeout)
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CommandRequest {
+    /// Shell text with default settings.
+    #[must_use]
+    pub fn shell(text: impl Into<String>) -> Self {
+        Self::new(Program::Shell(text.into()))
+    }
+
+    /// A program and its arguments with default settings.
+    #[must_use]
+    pub fn argv<S: Into<String>>(arguments: impl IntoIterator<Item = S>) -> Self {
+        Self::new(Program::Argv(arguments.into_iter().map(Into::into).collect()))
+    }
+
+    fn new(program: Program) -> Self {
+        Self { program, cwd: None, env: BTreeMap::new(), timeout: None, user: None }
+    }
+
+    pub(super) fn to_json(&self) -> Result<Value, Error> {
+        let mut body = match &self.program {
+            Program::Shell(text) if text.trim().is_empty() => return Err(Error::invalid("command is empty")),
+            Program::Shell(text) => json!({ "command": text }),
+            Program::Argv(argv) if argv.first().is_none_or(String::is_empty) => {
+                return Err(Error::invalid("argv has no program"));
+            }
+            Program::Argv(argv) => json!({ "argv": argv }),
+        };
+        let has_nul = match &self.program {
+            Program::Shell(text) => text.contains('\0'),
+            Program::Argv(argv) => argv.iter().any(|argument| argument.contains('\0')),
+        };
+        if has_nul || self.env.iter().any(|(name, value)| !is_env(name, value)) {
+            return Err(Error::invalid("command or environment has characters that no process can be given"));
+        }
+        if let Some(cwd) = &self.cwd {
+            body["cwd"] = cwd.as_str().into();
+        }
+        if !self.env.is_empty() {
+            body["envs"] = json!(self.env);
+        }
+        if let Some(timeout) = self.timeout {
+            // Zero would mean none.
+            body["timeout"] = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX >> 1).max(1).into();
+        }
+        if let Some(user) = self.user {
+            body["uid"] = user.uid.into();
+            if let Some(gid) = user.gid {
+                body["gid"] = gid.into();
+            }
+        }
+        Ok(body)
+    }
+}
+
+fn is_env(name: &str, value: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandEnd {
+    /// By itself, with this exit code. A shell reports a killed child of its own as 128 and the signal.
+    Exited(i32),
+    /// By a signal that we did not send: it ran out of memory, or something killed it.
+    Killed,
+    /// It could not be started, or the server failed while it ran; the text is the server's.
+    StartFailed(String),
+    /// We were asked to cancel it.
+    Interrupted,
+    /// Its time was over.
+    TimedOut,
+    /// Its stream ended or fell silent without saying. Never a success, whatever else is known.
+    Unknown,
+}
+
+/// What is known about a command afterwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandOutcome {
+    /// How it ended.
+    pub end: CommandEnd,
+    /// From the request to the end, on our clock.
+    pub duration: Duration,
+    /// Events that this client did not understand and skipped.
+    pub unknown_events: u64,
+    /// Whether the output holds a replacement character: bytes that were no UTF-8 were lost on the way.
+    pub is_lossy: bool,
+    /// Whether the server said that the command is not running any more. If not, destroy the sandbox.
+    pub is_stopped: bool,
+    /// The server's id of the command, once it was known.
+    pub command_id: Option<String>,
+    /// What the server said when it was asked about a lost stream.
+    pub status: Option<CommandStatus>,
+}
+
+/// What the server says about a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandStatus {
+    /// Whether it is running.
+    pub is_running: bool,
+    /// `-1` for a signal; missing while it is running.
+    pub exit_code: Option<i32>,
+    /// Why it failed, in the server's words.
+    pub error: Option<String>,
+    /// When it was started.
+    pub started_at: Option<OffsetDateTime>,
+    /// When it ended.
+    pub finished_at: Option<OffsetDateTime>,
+}
+
+#[derive(Deserialize)]
+struct RawStatus {
+    running: bool,
+    exit_code: Option<i32>,
+    error: Option<String>,
+    started_at: Option<String>,
+    finished_at: Option<String>,
+}
+
+/// What an interrupt found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupt {
+    /// It was running, and its process group is gone.
+    Stopped,
+    /// The server knows no such running command.
+    NotRunning,
+}
+
+/// A piece of a background command's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogChunk {
+    /// Standard output and error, interleaved. May begin or end inside a character.
+    pub bytes: Bytes,
+    /// Where the next piece begins.
+    pub cursor: u64,
+}
+
+impl Sandbox {
+    /// What the server says about a command. Right after the start of a background command that may be `NotFound`.
+    pub async fn command_status(&self, command_id: &str) -> Result<CommandStatus, Error> {
+        let execd = self.execd().await?;
+        let url = execd.url(&["command", "status", check_command_id(command_id)?])?;
+        let raw: RawStatus = self.read(&execd.call(Method::GET, url)).await?.json("command status")?;
+        Ok(CommandStatus {
+            is_running: raw.running,
+            exit_code: raw.exit_code,
+            error: raw.error.map(|error| execd.redactor.message(&error)),
+            started_at: raw.started_at.as_deref().map(parse_time).transpose()?,
+            finished_at: raw.finished_at.as_deref().map(parse_time).transpose()?,
+        })
+    }
+
+    /// Stops a command and everything it started; returns when it is gone, after up to 3 s.
+    pub async fn interrupt(&self, command_id: &str) -> Result<Interrupt, Error> {
+        let execd = self.execd().await?;
+        let mut url = execd.url(&["command"])?;
+        url.query_pairs_mut().append_pair("id", check_command_id(command_id)?);
+        match self.read(&execd.call(Method::DELETE, url)).await {
+            Ok(_) => Ok(Interrupt::Stopped),
+            Err(Error::NotFound(_)) => Ok(Interrupt::NotRunning),
+            // A real execd fails so on an unknown id and on a command that has ended.
+            Err(Error::ServerFailed(reply)) if reply.status == 500 && reply.has_code("RUNTIME_ERROR") => {
+                Ok(Interrupt::NotRunning)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Output of a background command from `cursor` on, which counts bytes. An empty piece means: nothing new.
+    pub async fn logs(&self, command_id: &str, cursor: u64) -> Result<LogChunk, Error> {
+        let execd = self.execd().await?;
+        let mut url = execd.url(&["command", check_command_id(command_id)?, "logs"])?;
+        url.query_pairs_mut().append_pair("cursor", &cursor.to_string());
+        let call = execd.call(Method::GET, url);
+        let transport = self.transport();
+        let response = transport.open(transport.request(&call), transport.timeouts.idle, call.redactor).await?;
+        let (bytes, _) = transport.read(response, MAX_LOG_BYTES).await?;
+        // Counted, not taken from the answer: a real execd repeats a cursor beyond the end, and would skip output.
+        Ok(LogChunk { cursor: cursor + bytes.len() as u64, bytes })
+    }
+}
+
+pub(super) fn check_command_id(id: &str) -> Result<&str, Error> {
+    check_id(id.to_owned()).map(|_| id).map_err(|_| Error::invalid("command id has characters that no id needs"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_units_and_names_of_the_wire() {
+        let mut request = CommandRequest::argv(["echo", "a b"]);
+        request.cwd = Some("/workspace".into());
+        request.timeout = Some(Duration::from_millis(1500));
+        request.env.insert("TOKEN".into(), "hunter2".into());
+        request.user = Some(User { uid: 1000, gid: None });
+        let expected = json!({
+            "argv": ["echo", "a b"], "cwd": "/workspace", "timeout": 1500, "envs": {"TOKEN": "hunter2"}, "uid": 1000,
+        });
+        assert_eq!(request.to_json().unwrap(), expected);
+        assert!(!format!("{request:?}").contains("hunter2"));
+        request.timeout = Some(Duration::from_nanos(1));
+        assert_eq!(request.to_json().unwrap()["timeout"], 1);
+    }
+
+    #[test]
+    fn refuses_what_no_process_can_be_given() {
+        for request in [CommandRequest::shell(" "), CommandRequest::shell("a\0b"), CommandRequest::argv([""])] {
+            assert_eq!(request.to_json().unwrap_err().code(), "request_invalid");
+        }
+        let mut request = CommandRequest::shell("true");
+        request.env.insert("A=B".into(), String::new());
+        assert!(request.to_json().is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! Reads the events of a command from the network.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use http::{HeaderValue, Method, header::ACCEPT};
+use reqwest::Response;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::error::Error;
+use super::sandbox::Execd;
+use super::stream::{Event, EventDecoder};
+use super::transport::Transport;
+
+/// The longest frame that is read; the official clients have the same limit.
+const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
+
+/// An open stream.
+pub(super) struct CommandStream {
+    response: Response,
+    decoder: EventDecoder,
+    events: VecDeque<Event>,
+    has_ended: bool,
+}
+
+/// What came next.
+pub(super) enum Next {
+    Event(Event),
+    /// No event for as long as the caller had patience.
+    Silent,
+    /// The body ended or broke.
+    Ended,
+}
+
+impl CommandStream {
+    /// Sends a command, once.
+    pub async fn open(transport: &Transport, execd: &Execd, body: &Value) -> Result<Self, Error> {
+        let mut call = execd.call_with(Method::POST, execd.url(&["command"])?, body);
+        call.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let response = transport
+            .open(transport.request(&call), transport.timeouts.idle, call.redactor)
+            .await
+            .map_err(|error| error.after_sending("command"))?;
+        let decoder = EventDecoder::new(MAX_FRAME_BYTES);
+        Ok(Self { response, decoder, events: VecDeque::new(), has_ended: false })
+    }
+
+    /// The next event. Bytes that complete none do not count as life.
+    pub async fn next(&mut self, patience: Duration) -> Result<Next, Error> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Next::Event(event));
+            }
+            if self.has_ended {
+                return Ok(Next::Ended);
+            }
+            let decoded = match timeout_at(deadline, self.response.chunk()).await {
+                Err(_) => return Ok(Next::Silent),
+                Ok(Ok(Some(chunk))) => self.decoder.push(&chunk, &mut self.events),
+                Ok(Ok(None) | Err(_)) => {
+                    self.has_ended = true;
+                    self.decoder.finish(&mut self.events)
+                }
+            };
+            decoded.map_err(|error| Error::protocol(error.to_string()))?;
+        }
+    }
+
+    /// Whether every event that has arrived was taken.
+    pub fn is_drained(&self) -> bool {
+        self.events.is_empty()
+    }
+}

@@ -1,0 +1,195 @@
+//! An Endpoint is the address of one port of one sandbox, with the headers that open it.
+//!
+//! Rule: the server's answer is untrusted text. It becomes an Endpoint only when it is `host[:port][/path]` on a host
+//! that the connection allows, with headers from a closed list. Paths are joined to it, never put in its place.
+
+use std::fmt;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use secrecy::ExposeSecret;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use url::{Host, Url};
+
+use super::connection::{Connection, Route};
+use super::error::Error;
+
+const MAX_ENDPOINT_BYTES: usize = 1024;
+const MAX_HEADER_VALUE_BYTES: usize = 4096;
+/// The only headers that a server may ask us to send to a sandbox.
+const ALLOWED_HEADERS: [&str; 4] =
+    ["x-execd-access-token", "opensandbox-egress-auth", "opensandbox-secure-access", "opensandbox-ingress-to"];
+pub(super) const API_KEY_HEADER: HeaderName = HeaderName::from_static("open-sandbox-api-key");
+
+/// The server's answer to an endpoint lookup.
+#[derive(Deserialize)]
+pub(super) struct EndpointAnswer {
+    pub endpoint: String,
+    #[serde(default)]
+    pub headers: Option<BTreeMap<String, String>>,
+}
+
+/// A checked address. Its `Debug` shows the origin and the names of the headers.
+#[derive(Clone)]
+pub struct Endpoint {
+    base: Url,
+    headers: HeaderMap,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("origin", &self.base.origin().ascii_serialization())
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+impl Endpoint {
+    /// Checks what the server said.
+    pub(super) fn check(connection: &Connection, answer: &EndpointAnswer) -> Result<Self, Error> {
+        let base = check_address(connection, &answer.endpoint)?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in answer.headers.iter().flatten() {
+            let (name, value) = check_header(name, value)?;
+            headers.insert(name, value);
+        }
+        let key = connection.api_key.expose_secret();
+        if connection.route == Route::ServerProxy && connection.is_own_origin(&base) && !key.is_empty() {
+            headers.insert(API_KEY_HEADER, secret_value(key)?);
+        }
+        Ok(Self { base, headers })
+    }
+
+    /// The address without a trailing slash, for a caller that opens its own connection (a WebSocket, a browser).
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.base
+    }
+
+    /// The headers that every request to it needs; their values are marked sensitive.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// The address with `segments` joined to its path.
+    pub(super) fn join(&self, segments: &[&str]) -> Result<Url, Error> {
+        let mut url = self.base.clone();
+        url.path_segments_mut()
+            .map_err(|()| Error::EndpointRefused("address cannot have a path".into()))?
+            .pop_if_empty()
+            .extend(segments);
+        Ok(url)
+    }
+
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.headers.values().filter_map(|value| value.to_str().ok())
+    }
+}
+
+fn refuse<T>(why: impl Into<String>) -> Result<T, Error> {
+    Err(Error::EndpointRefused(why.into()))
+}
+
+fn check_address(connection: &Connection, address: &str) -> Result<Url, Error> {
+    if address.is_empty() || address.len() > MAX_ENDPOINT_BYTES {
+        return refuse("address is empty or too long");
+    }
+    let (authority, path) = address.split_at(address.find('/').unwrap_or(address.len()));
+    let (host, port) = split_authority(authority)?;
+    check_path(path)?;
+    if !connection.is_allowed(&host) {
+        return refuse(format!("host {host} is not allowed on this connection"));
+    }
+    connection.check_plaintext(&host)?;
+
+    let scheme = connection.base_url.scheme();
+    let port_text = port.map(|port| format!(":{port}")).unwrap_or_default();
+    let Ok(url) = Url::parse(&format!("{scheme}://{host}{port_text}{path}")) else {
+        return refuse("address cannot be read");
+    };
+    // What will be dialled must be what was checked, however the address was written.
+    let default_port = if scheme == "https" { 443 } else { 80 };
+    let is_same = url.host().is_some_and(|dialled| dialled == host)
+        && url.port_or_known_default() == Some(port.unwrap_or(default_port))
+        && url.path() == if path.is_empty() { "/" } else { path }
+        && url.username().is_empty()
+        && url.password().is_none();
+    if is_same { Ok(url) } else { refuse("address means something else than it says") }
+}
+
+fn split_authority(authority: &str) -> Result<(Host<&str>, Option<u16>), Error> {
+    let (name, port) = if let Some(rest) = authority.strip_prefix('[') {
+        let Some((ip, after)) = rest.split_once(']') else { return refuse("IPv6 address is not closed") };
+        let Ok(ip) = ip.parse() else { return refuse("IPv6 address cannot be read") };
+        let port = if after.is_empty() { None } else { after.strip_prefix(':').or(Some("")) };
+        (Host::Ipv6(ip), port)
+    } else {
+        let (name, port) = authority.split_once(':').map_or((authority, None), |(name, port)| (name, Some(port)));
+        (check_name(name)?, port)
+    };
+    Ok((name, port.map(check_port).transpose()?))
+}
+
+fn check_name(name: &str) -> Result<Host<&str>, Error> {
+    if let Ok(ip) = name.parse() {
+        return Ok(Host::Ipv4(ip));
+    }
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    // A last label of digits, or `0x…`, would be dialled as a number.
+    let is_number = name.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
+    if name.len() > 253 || is_number || !name.split('.').all(is_label) {
+        return refuse("host is not a plain lower-case name");
+    }
+    Ok(Host::Domain(name))
+}
+
+fn check_port(port: &str) -> Result<u16, Error> {
+    let is_plain = !port.is_empty() && !port.starts_with('0') && port.bytes().all(|byte| byte.is_ascii_digit());
+    match port.parse() {
+        Ok(port) if is_plain => Ok(port),
+        _ => refuse("port is not a number from 1 to 65535"),
+    }
+}
+
+fn check_path(path: &str) -> Result<(), Error> {
+    let is_segment = |segment: &str| {
+        !matches!(segment, "." | "..")
+            && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~'))
+    };
+    let inner = path.strip_prefix('/').unwrap_or(path);
+    let inner = inner.strip_suffix('/').unwrap_or(inner);
+    let is_empty_inside = !inner.is_empty() && inner.split('/').any(str::is_empty);
+    if is_empty_inside || !inner.split('/').all(is_segment) {
+        return refuse("path has characters that no endpoint needs");
+    }
+    Ok(())
+}
+
+fn check_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Error> {
+    let lower = name.to_ascii_lowercase();
+    let Some(allowed) = ALLOWED_HEADERS.iter().find(|allowed| **allowed == lower) else {
+        return refuse("server asks for a header that is not on the list");
+    };
+    let is_plain = value.bytes().all(|byte| byte.is_ascii_graphic());
+    if value.is_empty() || value.len() > MAX_HEADER_VALUE_BYTES || !is_plain {
+        return refuse(format!("value of header {allowed} is not plain text"));
+    }
+    Ok((HeaderName::from_static(allowed), secret_value(value)?))
+}
+
+pub(super) fn secret_value(text: &str) -> Result<HeaderValue, Error> {
+    let Ok(mut value) = HeaderValue::from_str(text) else { return refuse("header value cannot be sent") };
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+#[path = "endpoint_tests.rs"]
+mod tests;
