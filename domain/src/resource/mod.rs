@@ -5,14 +5,25 @@
 //! then on; an execution pins the versions that it uses. Archiving hides a resource from new use and changes nothing
 //! for executions that pinned one of its versions. Who may use what is the business of [`crate::access`].
 
+mod add_version;
+mod archive;
+mod content;
+mod create;
 mod model;
 mod ports;
+mod publish;
+mod references;
 mod validate;
 
+pub use add_version::{AddVersion, add_version};
+pub use archive::archive;
+pub use content::{Content, Publication, ResourcePorts};
+pub use create::{CreateResource, Written, create};
 pub use model::{
     AgentSpec, CredentialSpec, LoopAction, LoopPolicy, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource,
     ResourceKind, ResourceVersion, SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxTier,
     SealedSecret, Spec, VersionState,
 };
 pub use ports::{ResourceStore, SecretError, SecretStore};
+pub use publish::publish;
 pub use validate::{validate_name, validate_slug, validate_spec};

@@ -1,0 +1,81 @@
+//! Services: every port that resolvers use, in one struct. Nothing here is a concrete adapter.
+
+use std::sync::Arc;
+
+use domain::access::{AccessStore, ApiKeyPorts, Authorizer, GrantPorts, IdentityStore};
+use domain::artifact::{Artifact, ArtifactStore};
+use domain::clock::{Clock, Entropy, Timestamp};
+use domain::event::{EventBus, EventLog};
+use domain::execution::{ExecutionReader, ExecutionStore};
+use domain::resource::{ResourcePorts, ResourceStore, SecretStore};
+use tokio_util::task::TaskTracker;
+
+use super::event::Follow;
+use domain::ids::TenantId;
+
+/// Makes links to files, which open without further credentials until they expire.
+pub trait ArtifactLinks: Send + Sync {
+    /// A URL of the file's bytes that works until `expires_at`.
+    fn link(&self, tenant: TenantId, artifact: &Artifact, expires_at: Timestamp) -> String;
+}
+
+/// Every port that resolvers use.
+#[derive(Clone)]
+pub struct Services {
+    /// Resources and versions.
+    pub resources: Arc<dyn ResourceStore>,
+    /// Reads executions.
+    pub executions: Arc<dyn ExecutionReader>,
+    /// Starts executions, and takes commands for them.
+    pub execution_store: Arc<dyn ExecutionStore>,
+    /// Reads the event log.
+    pub events: Arc<dyn EventLog>,
+    /// Says when there is more to read.
+    pub follow: Arc<dyn Follow>,
+    /// Grants and service identities.
+    pub access: Arc<dyn AccessStore>,
+    /// Tenants, projects, people and keys.
+    pub identity: Arc<dyn IdentityStore>,
+    /// Long texts and files.
+    pub artifacts: Arc<dyn ArtifactStore>,
+    /// Seals secrets.
+    pub secrets: Arc<dyn SecretStore>,
+    /// Says who may do what.
+    pub authorizer: Arc<Authorizer>,
+    /// Wakes workers and followers.
+    pub bus: Arc<dyn EventBus>,
+    /// Links to files.
+    pub links: Arc<dyn ArtifactLinks>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
+    /// Where loaders run.
+    pub tasks: TaskTracker,
+}
+
+impl Services {
+    /// For the use cases of resources.
+    pub fn resource_ports(&self) -> ResourcePorts {
+        ResourcePorts {
+            resources: self.resources.clone(),
+            access: self.access.clone(),
+            secrets: self.secrets.clone(),
+            authorizer: self.authorizer.clone(),
+        }
+    }
+
+    /// For the use cases of grants.
+    pub fn grant_ports(&self) -> GrantPorts {
+        GrantPorts {
+            resources: self.resources.clone(),
+            access: self.access.clone(),
+            authorizer: self.authorizer.clone(),
+        }
+    }
+
+    /// For the use cases of API keys.
+    pub fn api_key_ports(&self) -> ApiKeyPorts {
+        ApiKeyPorts { identity: self.identity.clone(), authorizer: self.authorizer.clone() }
+    }
+}

@@ -1,0 +1,7 @@
+//! Who asks, and where they are: the viewer, its tenant, its projects.
+
+mod object;
+mod query;
+
+pub use object::{Project, Tenant, Viewer};
+pub use query::ViewerQuery;

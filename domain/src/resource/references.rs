@@ -1,0 +1,116 @@
+//! What a version names, and whether the one who writes it may see that.
+
+use super::model::{AgentSpec, Resource, ResourceKind, Spec, VersionState};
+use super::ports::ResourceStore;
+use crate::access::{Action, Authorizer, Target, fault, may, not_found};
+use crate::ctx::OpContext;
+use crate::error::{InvalidInput, StoreError};
+use crate::ids::ResourceId;
+
+struct Reference {
+    field: &'static str,
+    kind: ResourceKind,
+    id: ResourceId,
+}
+
+/// Faults of references: each must exist, be of its kind, not be archived, and be visible to the caller.
+pub(super) async fn check(
+    op: &OpContext,
+    store: &dyn ResourceStore,
+    authorizer: &Authorizer,
+    spec: &Spec,
+) -> Result<Vec<InvalidInput>, StoreError> {
+    let references = references(spec);
+    let ids: Vec<_> = references.iter().map(|reference| reference.id).collect();
+    let found = if ids.is_empty() { Vec::new() } else { store.resources(op.scope(), &ids).await? };
+    let mut faults = Vec::new();
+    for Reference { field, kind, id } in references {
+        let path = ["spec", field];
+        match found.iter().find(|resource| resource.id == id && resource.kind == kind) {
+            Some(resource) if may(op, authorizer, Action::View, &target(resource)).await? => {
+                if resource.archived_at.is_some() {
+                    faults.push(fault(&path, "ARCHIVED", "is archived; choose another"));
+                }
+            }
+            Some(_) | None => faults.push(not_found(&path)),
+        }
+    }
+    Ok(faults)
+}
+
+/// Everything that an agent of this specification uses now, at any depth: the model, its credential, the profile, its
+/// connection and that one's credential. The faults name the field of the agent that leads there, under `base`; with
+/// no `spec` in the caller's input that is `base` itself.
+pub(super) async fn uses_of_agent(
+    op: &OpContext,
+    store: &dyn ResourceStore,
+    authorizer: &Authorizer,
+    spec: &AgentSpec,
+    path_of: impl Fn(&'static str) -> Vec<&'static str> + Send,
+) -> Result<(Vec<ResourceId>, Vec<InvalidInput>), StoreError> {
+    let (mut uses, mut faults) = (Vec::new(), Vec::new());
+    let roots = [("modelId", Some(spec.model_id)), ("sandboxProfileId", spec.sandbox_profile_id)];
+    for (field, root) in roots {
+        let path = path_of(field);
+        let mut next = root;
+        // One reference leads to at most one other, so this is a chain: profile, connection, credential.
+        while let Some(id) = next.take() {
+            if uses.contains(&id) {
+                break;
+            }
+            let resource = store.resources(op.scope(), &[id]).await?.pop();
+            let visible = match &resource {
+                Some(resource) => may(op, authorizer, Action::View, &target(resource)).await?,
+                None => false,
+            };
+            if !visible {
+                faults.push(not_found(&path));
+                break;
+            }
+            let Some(version) = store.latest_published(op.scope(), &[id]).await?.pop() else {
+                faults.push(fault(
+                    &path,
+                    "NOT_PUBLISHED",
+                    "it, or what it uses, has no published version; publish one first",
+                ));
+                break;
+            };
+            debug_assert_eq!(version.state, VersionState::Published);
+            uses.push(id);
+            next = version.spec.references().into_iter().next();
+        }
+    }
+    Ok((uses, faults))
+}
+
+pub(super) const fn target(resource: &Resource) -> Target {
+    Target { tenant_id: resource.tenant_id, project_id: resource.project_id, resource_id: Some(resource.id) }
+}
+
+/// The input field that names a resource of this kind.
+pub(super) const fn id_field(kind: ResourceKind) -> &'static str {
+    match kind {
+        ResourceKind::Model => "modelId",
+        ResourceKind::Credential => "credentialId",
+        ResourceKind::SandboxConnection => "sandboxConnectionId",
+        ResourceKind::SandboxProfile => "sandboxProfileId",
+        ResourceKind::Agent => "agentId",
+    }
+}
+
+fn references(spec: &Spec) -> Vec<Reference> {
+    let credential = |id| Reference { field: "credentialId", kind: ResourceKind::Credential, id };
+    match spec {
+        Spec::Model(spec) => spec.credential_id.map(credential).into_iter().collect(),
+        Spec::Credential(_) => Vec::new(),
+        Spec::SandboxConnection(spec) => spec.credential_id.map(credential).into_iter().collect(),
+        Spec::SandboxProfile(spec) => {
+            vec![Reference { field: "connectionId", kind: ResourceKind::SandboxConnection, id: spec.connection_id }]
+        }
+        Spec::Agent(spec) => {
+            let model = Reference { field: "modelId", kind: ResourceKind::Model, id: spec.model_id };
+            let profile = |id| Reference { field: "sandboxProfileId", kind: ResourceKind::SandboxProfile, id };
+            std::iter::once(model).chain(spec.sandbox_profile_id.map(profile)).collect()
+        }
+    }
+}
