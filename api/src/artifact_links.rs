@@ -84,9 +84,11 @@ impl Links {
 }
 
 fn headers(artifact: &Artifact, is_download: bool) -> [(header::HeaderName, HeaderValue); 5] {
-    let value = |text: &str| HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    let value =
+        |text: &str| HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("application/octet-stream"));
     let name = artifact.name.rsplit('/').next().unwrap_or_default();
-    let disposition = format!("{}; filename*=UTF-8''{}", if is_download { "attachment" } else { "inline" }, encoded(name));
+    let disposition =
+        format!("{}; filename*=UTF-8''{}", if is_download { "attachment" } else { "inline" }, encoded(name));
     [
         (header::CONTENT_TYPE, value(&artifact.media_type)),
         (header::CONTENT_DISPOSITION, value(&disposition)),

@@ -167,7 +167,10 @@ fn unknown_variables(environment: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 fn listen(
-    overrides: &Overrides, environment: &BTreeMap<String, String>, raw: &Raw, faults: &mut Vec<String>,
+    overrides: &Overrides,
+    environment: &BTreeMap<String, String>,
+    raw: &Raw,
+    faults: &mut Vec<String>,
 ) -> SocketAddr {
     let default = SocketAddr::from(([127, 0, 0, 1], 8080));
     let text = environment.get("VITRINE_LISTEN").or(raw.server.listen.as_ref());
@@ -182,7 +185,9 @@ fn listen(
 }
 
 fn database_url(
-    environment: &BTreeMap<String, String>, file: Option<&Path>, faults: &mut Vec<String>,
+    environment: &BTreeMap<String, String>,
+    file: Option<&Path>,
+    faults: &mut Vec<String>,
 ) -> Option<SecretString> {
     let url = match (environment.get("VITRINE_DATABASE_URL"), file) {
         (Some(url), _) => url.clone(),
@@ -202,7 +207,12 @@ fn database_url(
 }
 
 fn number<T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy>(
-    environment: &BTreeMap<String, String>, variable: &str, raw: Option<T>, default: T, least: T, most: T,
+    environment: &BTreeMap<String, String>,
+    variable: &str,
+    raw: Option<T>,
+    default: T,
+    least: T,
+    most: T,
     faults: &mut Vec<String>,
 ) -> T {
     let value = match environment.get(variable) {
@@ -218,9 +228,7 @@ fn number<T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy>(
     }
 }
 
-fn flag(
-    environment: &BTreeMap<String, String>, variable: &str, raw: Option<bool>, faults: &mut Vec<String>,
-) -> bool {
+fn flag(environment: &BTreeMap<String, String>, variable: &str, raw: Option<bool>, faults: &mut Vec<String>) -> bool {
     match environment.get(variable).map(String::as_str) {
         None => raw.unwrap_or(true),
         Some("true" | "1") => true,

@@ -92,7 +92,9 @@ impl LocalSandbox {
     async fn start(&self) -> Result<Child, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut child = Command::new(program)
-            .args(["sandbox-runtime", "--listen", "127.0.0.1:0", "--die-with-parent", "--api-key-file"])
+            .args(["sandbox-runtime", "--listen", "127.0.0.1:0", "--die-with-parent"])
+            .arg(std::process::id().to_string())
+            .arg("--api-key-file")
             .arg(&self.key_file)
             .arg("--state-dir")
             .arg(&self.state_dir)
@@ -131,11 +133,9 @@ async fn end(mut child: Child) {
 impl LocalTier for LocalSandbox {
     async fn connection(&self) -> Result<(Url, SecretString), String> {
         let mut standing = self.standing.subscribe();
-        let settled = tokio::time::timeout(
-            START_WITHIN,
-            standing.wait_for(|standing| !matches!(standing, Standing::Starting)),
-        )
-        .await;
+        let settled =
+            tokio::time::timeout(START_WITHIN, standing.wait_for(|standing| !matches!(standing, Standing::Starting)))
+                .await;
         match settled {
             Ok(Ok(standing)) => match &*standing {
                 Standing::Up(url) => Ok((url.clone(), self.key.clone())),

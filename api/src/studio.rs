@@ -4,24 +4,22 @@
 //! sites cannot send. Unknown paths without a dot are pages of the app.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Query, State};
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
-use domain::access::{IdentityStore, SignInCode};
-use domain::artifact::sha256_hex;
+use axum::routing::{get, post};
+use domain::access::{IdentityStore, SESSION_LIFETIME, issue_code, redeem_code};
 use domain::clock::{Clock, Entropy};
 use domain::ctx::Principal;
 use domain::error::StoreError;
 use rust_embed::RustEmbed;
 use serde::Deserialize;
 
+use crate::auth::SignIn;
+
 const SESSION_COOKIE: &str = "vitrine_session";
-const SESSION_LIFETIME: Duration = Duration::from_hours(24 * 7);
-const CODE_LIFETIME: Duration = Duration::from_hours(1);
 const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
      img-src 'self' data: blob:; connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
 
@@ -39,50 +37,32 @@ pub struct Studio {
     pub clock: Arc<dyn Clock>,
     /// Codes and tokens that nobody can guess.
     pub entropy: Arc<dyn Entropy>,
+    /// Says who asks for a link.
+    pub sign_in: SignIn,
 }
 
 impl Studio {
     /// A path that signs this principal in once.
     pub async fn sign_in_path(&self, principal: Principal) -> Result<String, StoreError> {
-        let code = self.secret();
-        let stored = SignInCode {
-            code_hash: sha256_hex(code.as_bytes()),
-            principal_id: principal.id,
-            tenant_id: principal.tenant_id,
-            expires_at: self.clock.now().plus(CODE_LIFETIME),
-        };
-        self.identity.add_sign_in_code(&stored).await?;
+        let code = issue_code(&*self.identity, &*self.clock, &*self.entropy, principal).await?;
         Ok(format!("/studio/sign-in?code={code}"))
     }
 
     /// A session for the command line of this machine, as a bearer token.
     pub async fn local_token(&self, principal: Principal) -> Result<String, StoreError> {
-        let path = self.sign_in_path(principal).await?;
-        let code = path.rsplit('=').next().unwrap_or_default();
-        let token = self.secret();
-        let now = self.clock.now();
-        let opened = self
-            .identity
-            .redeem_sign_in_code(
-                &sha256_hex(code.as_bytes()),
-                now,
-                &sha256_hex(token.as_bytes()),
-                now.plus(SESSION_LIFETIME),
-            )
-            .await?;
-        opened.map(|_| token).ok_or(StoreError::Conflict { what: "the sign-in code" })
-    }
-
-    fn secret(&self) -> String {
-        let mut bytes = [0_u8; 32];
-        self.entropy.fill(&mut bytes);
-        data_encoding::BASE64URL_NOPAD.encode(&bytes)
+        let code = issue_code(&*self.identity, &*self.clock, &*self.entropy, principal).await?;
+        let opened = redeem_code(&*self.identity, &*self.clock, &*self.entropy, &code).await?;
+        opened.map(|session| session.token).ok_or(StoreError::Conflict { what: "the sign-in code was used" })
     }
 }
 
 /// Studio's routes; everything that no other route serves.
 pub fn router(studio: Studio) -> Router {
-    Router::new().route("/studio/sign-in", get(sign_in)).fallback(file).with_state(studio)
+    Router::new()
+        .route("/studio/sign-in", get(sign_in))
+        .route("/studio/link", post(link))
+        .fallback(file)
+        .with_state(studio)
 }
 
 #[derive(Deserialize)]
@@ -93,28 +73,35 @@ struct SignInQuery {
 }
 
 async fn sign_in(State(studio): State<Studio>, Query(query): Query<SignInQuery>) -> Response {
-    let token = studio.secret();
-    let now = studio.clock.now();
-    let redeemed = studio
-        .identity
-        .redeem_sign_in_code(
-            &sha256_hex(query.code.as_bytes()),
-            now,
-            &sha256_hex(token.as_bytes()),
-            now.plus(SESSION_LIFETIME),
-        )
-        .await;
+    let redeemed = redeem_code(&*studio.identity, &*studio.clock, &*studio.entropy, &query.code).await;
     match redeemed {
-        Ok(Some(_)) => {
+        Ok(Some(session)) => {
             let age = SESSION_LIFETIME.as_secs();
-            let cookie = format!("{SESSION_COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age={age}");
+            let cookie =
+                format!("{SESSION_COOKIE}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={age}", session.token);
             let next = query.next.filter(|next| is_own_page(next)).unwrap_or_else(|| "/".to_owned());
             ([(header::SET_COOKIE, cookie), (header::REFERRER_POLICY, "no-referrer".to_owned())], Redirect::to(&next))
                 .into_response()
         }
         // The link was used or is old. A browser that is signed in already goes on; another one is told what to do.
         Ok(None) => Redirect::to("/").into_response(),
-        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "Signing in does not work at this moment. Try again.").into_response(),
+        Err(_) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "Signing in does not work at this moment. Try again.").into_response()
+        }
+    }
+}
+
+/// A fresh link for whoever has a token. A cookie does not count: only programs ask for links.
+async fn link(State(studio): State<Studio>, headers: HeaderMap) -> Response {
+    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let Some(token) = authorization.strip_prefix("Bearer ") else { return StatusCode::UNAUTHORIZED.into_response() };
+    match studio.sign_in.principal(token).await {
+        Ok(None) => StatusCode::UNAUTHORIZED.into_response(),
+        Ok(Some(principal)) => match studio.sign_in_path(principal).await {
+            Ok(path) => path.into_response(),
+            Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        },
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
     }
 }
 
@@ -143,7 +130,8 @@ async fn file(uri: Uri) -> Response {
         }
         None if is_page => {
             let hint = "Studio is not part of this build. Build it with `make studio`, then build the server again.";
-            (StatusCode::NOT_FOUND, [(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"))], hint).into_response()
+            (StatusCode::NOT_FOUND, [(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"))], hint)
+                .into_response()
         }
         None => StatusCode::NOT_FOUND.into_response(),
     }

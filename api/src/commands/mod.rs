@@ -1,8 +1,19 @@
 //! Command line: parses the arguments and hands over to one file per subcommand.
 
+mod demo;
+mod doctor;
+mod follow;
+mod graphql_client;
+mod serve;
+mod tools;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Config, ConfigError, Overrides, environment};
 
 #[derive(Parser)]
 #[command(name = "vitrine", version, about = "Runs AI agents behind glass")]
@@ -13,13 +24,113 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run the server: GraphQL API, Studio, worker and local sandbox runtime.
+    Serve(ServeArgs),
+    /// Start one demo execution on a running server and follow it to its end.
+    Demo(DemoArgs),
+    /// Print a link that signs a browser in to Studio once.
+    StudioLink(ClientArgs),
+    /// Run the local sandbox runtime alone.
+    SandboxRuntime(SandboxRuntimeArgs),
+    /// First process inside a sandbox; started by the runtime.
+    #[command(hide = true)]
+    SandboxInit,
+    /// Run the scripted model alone: an OpenAI-compatible server that plays a written conversation.
+    ScriptedModel(ScriptedModelArgs),
+    /// Bring the database's schema up to date.
+    Migrate(ConfigArgs),
     /// Print the GraphQL schema (SDL).
     Schema,
+    /// Check what Vitrine needs on this machine, and say how to mend what is missing.
+    Doctor(ConfigArgs),
+}
+
+#[derive(Args)]
+struct ConfigArgs {
+    /// Configuration file; vitrine.toml in the current directory when there is one.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Where the embedded data lie; ./.vitrine when nothing says otherwise.
+    #[arg(long)]
+    data_dir: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct ServeArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Address and port; 127.0.0.1:8080 when nothing says otherwise.
+    #[arg(long)]
+    listen: Option<SocketAddr>,
+    /// Written when the server is ready: JSON with url, graphql, apiKey (on the first start) and studio.
+    #[arg(long)]
+    ready_file: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct ClientArgs {
+    /// The data directory of a server on this machine.
+    #[arg(long, default_value = ".vitrine")]
+    data_dir: PathBuf,
+}
+
+#[derive(Args)]
+struct DemoArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    /// The ready file of the server; its API key is used when it holds one.
+    #[arg(long)]
+    ready_file: Option<PathBuf>,
+    /// The lock file to audit; this program's own when left out.
+    #[arg(long)]
+    lock_file: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct SandboxRuntimeArgs {
+    /// Loopback address and port.
+    #[arg(long)]
+    listen: SocketAddr,
+    /// File that holds the API key.
+    #[arg(long)]
+    api_key_file: PathBuf,
+    /// Where sandboxes keep what they need.
+    #[arg(long, default_value = ".vitrine-sandboxes")]
+    state_dir: PathBuf,
+    /// Process id of the parent: stop in order when it ends.
+    #[arg(long)]
+    die_with_parent: Option<u32>,
+    /// Do not use cgroups, as if there were none.
+    #[arg(long)]
+    no_cgroups: bool,
+}
+
+#[derive(Args)]
+struct ScriptedModelArgs {
+    /// Loopback address and port.
+    #[arg(long)]
+    listen: SocketAddr,
+    /// The script; the demo's when left out.
+    #[arg(long)]
+    script: Option<PathBuf>,
 }
 
 /// Runs the subcommand that was asked for; its exit code is the program's.
 pub fn run() -> ExitCode {
     match Cli::parse().command {
-        Command::Schema => ExitCode::SUCCESS,
+        // Before any thread and any runtime: it forks.
+        Command::SandboxInit => sandbox::local::init_main(),
+        Command::Schema => tools::print(&crate::graphql::sdl()),
+        Command::Serve(args) => serve::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::StudioLink(args) => tools::studio_link(&args),
+        Command::SandboxRuntime(args) => tools::sandbox_runtime(args),
+        Command::ScriptedModel(args) => tools::scripted_model(args),
+        Command::Migrate(args) => tools::migrate(args),
+        Command::Doctor(args) => doctor::run(args),
     }
+}
+
+fn load(args: ConfigArgs, listen: Option<SocketAddr>) -> Result<Config, ConfigError> {
+    Config::load(Overrides { file: args.config, data_dir: args.data_dir, listen }, &environment())
 }

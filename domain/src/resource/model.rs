@@ -183,6 +183,9 @@ impl ModelSpec {
     /// The provider name of the written conversation that stands in for a model.
     pub const SCRIPTED: &'static str = "scripted";
 
+    /// The base URL that stands for the scripted model inside this process, wherever it listens.
+    pub const SCRIPTED_URL: &'static str = "scripted:";
+
     /// Whether a written conversation answers in place of a model.
     pub fn is_scripted(&self) -> bool {
         self.provider == Self::SCRIPTED

@@ -46,7 +46,8 @@ fn model(spec: &ModelSpec) -> Vec<InvalidInput> {
             faults.push(InvalidInput::new(["spec", field], "MALFORMED", "must be 1 to 200 bytes"));
         }
     }
-    if !is_http_url(&spec.base_url) {
+    let is_built_in = spec.is_scripted() && spec.base_url == ModelSpec::SCRIPTED_URL;
+    if !is_built_in && !is_http_url(&spec.base_url) {
         faults.push(InvalidInput::new(
             ["spec", "baseUrl"],
             "MALFORMED",

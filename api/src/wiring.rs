@@ -1,0 +1,148 @@
+//! The one place that names concrete adapters: it builds them from the configuration and hands out ports.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domain::access::{AccessStore, Authorizer, IdentityStore};
+use domain::agent::Ports;
+use domain::artifact::ArtifactStore;
+use domain::clock::{Clock, Entropy};
+use domain::event::{LogWriter, log_writer};
+use domain::execution::{CallContext, ExecutionReader, ExecutionStore};
+use domain::model_call::{DeltaSink, ModelEndpoint, ModelOutcome, ModelRequest, ModelRuntime};
+use domain::resource::{ModelSpec, ResourceStore, SecretStore};
+use infra::artifact_dir::ArtifactDir;
+use infra::clock::{OsEntropy, SystemClock};
+use infra::data_dir::DataDir;
+use infra::model::{CallLimits, OpenAiCompatible};
+use infra::secret::KeyFile;
+use infra::sql::{SqlOptions, SqlStore};
+use sandbox::manager::SandboxManager;
+use secrecy::ExposeSecret;
+use tokio_util::task::TaskTracker;
+
+use crate::artifact_links::Links;
+use crate::config::Config;
+use crate::graphql::Services;
+use crate::live::Live;
+use crate::local_sandbox::LocalSandbox;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why the parts of the program could not be put together.
+pub type WiringError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Everything that the roles of a process need.
+pub struct Wiring {
+    /// What the agent loop needs.
+    pub ports: Arc<Ports>,
+    /// What the resolvers need.
+    pub services: Services,
+    /// Wake-ups.
+    pub live: Arc<Live>,
+    /// Serves files by link.
+    pub links: Links,
+    /// The task that writes the log; run it.
+    pub log_writer: LogWriter,
+    /// The local sandbox runtime; watch it.
+    pub local_sandbox: Arc<LocalSandbox>,
+    /// The database, to be closed last.
+    pub store: SqlStore,
+    /// Holds the data directory against a second process.
+    pub data_dir: DataDir,
+}
+
+/// Opens the store as the configuration names it, and brings its schema up to date.
+pub async fn open_store(config: &Config, data_dir: &DataDir) -> Result<SqlStore, WiringError> {
+    let url = match &config.database_url {
+        Some(url) => url.expose_secret().to_owned(),
+        None => format!("sqlite://{}", data_dir.path().join("vitrine.db").display()),
+    };
+    let store = SqlStore::open(SqlOptions { url }).await?;
+    migrations::up(store.connection()).await?;
+    Ok(store)
+}
+
+/// Puts the parts together. `scripted_url` is where the scripted model of this process listens.
+pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> Result<Wiring, WiringError> {
+    let data_dir = infra::data_dir::lock(&config.data_dir)?;
+    let store = open_store(config, &data_dir).await?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
+    let artifacts: Arc<dyn ArtifactStore> = Arc::new(ArtifactDir::open(&data_dir.path().join("artifacts"))?);
+    let secrets: Arc<dyn SecretStore> = Arc::new(KeyFile::open(&data_dir.path().join("secret.key"))?);
+    let local_sandbox = Arc::new(match config.local_sandbox {
+        true => LocalSandbox::new(data_dir.path(), &*entropy)?,
+        false => LocalSandbox::none(),
+    });
+    let shared = Arc::new(store.clone());
+    let live = Live::new(shared.clone());
+    let executions: Arc<dyn ExecutionStore> = shared.clone();
+    let reader: Arc<dyn ExecutionReader> = shared.clone();
+    let resources: Arc<dyn ResourceStore> = shared.clone();
+    let access: Arc<dyn AccessStore> = shared.clone();
+    let identity: Arc<dyn IdentityStore> = shared;
+    let authorizer = Arc::new(Authorizer::new(access.clone())?);
+    let (log_writer, log_handle) = log_writer(executions.clone(), clock.clone());
+    let links =
+        Links { secrets: secrets.clone(), reader: reader.clone(), artifacts: artifacts.clone(), clock: clock.clone() };
+    let ports = Arc::new(Ports {
+        executions: executions.clone(),
+        reader: reader.clone(),
+        resources: resources.clone(),
+        artifacts: artifacts.clone(),
+        secrets: secrets.clone(),
+        authorizer: authorizer.clone(),
+        models: models(scripted_url)?,
+        sandboxes: Arc::new(SandboxManager::new(local_sandbox.clone())),
+        bus: live.clone(),
+        commands: live.clone(),
+        log_writer: log_handle,
+        clock: clock.clone(),
+        entropy: entropy.clone(),
+        lease: config.lease,
+    });
+    let services = Services {
+        resources,
+        executions: reader,
+        execution_store: executions,
+        events: live.clone(),
+        follow: live.clone(),
+        access,
+        identity,
+        artifacts,
+        secrets,
+        authorizer,
+        bus: live.clone(),
+        links: Arc::new(links.clone()),
+        clock,
+        entropy,
+        tasks,
+    };
+    Ok(Wiring { ports, services, live, links, log_writer, local_sandbox, store, data_dir })
+}
+
+fn models(scripted_url: String) -> Result<Arc<dyn ModelRuntime>, WiringError> {
+    let client = infra::http::client(CONNECT_TIMEOUT)?;
+    let provider = OpenAiCompatible::new(client, CallLimits::default());
+    Ok(Arc::new(WithScripted { provider, scripted_url }))
+}
+
+/// Sends what is meant for the scripted model of this process to where it listens; everything else as it is.
+struct WithScripted {
+    provider: OpenAiCompatible,
+    scripted_url: String,
+}
+
+#[async_trait]
+impl ModelRuntime for WithScripted {
+    async fn call(&self, context: &CallContext, request: &ModelRequest, deltas: &dyn DeltaSink) -> ModelOutcome {
+        if request.endpoint.base_url != ModelSpec::SCRIPTED_URL {
+            return self.provider.call(context, request, deltas).await;
+        }
+        let endpoint = ModelEndpoint { base_url: self.scripted_url.clone(), ..request.endpoint.clone() };
+        let request = ModelRequest { endpoint, ..request.clone() };
+        self.provider.call(context, &request, deltas).await
+    }
+}
