@@ -15,6 +15,8 @@ use rustix::io::FdFlags;
 use rustix::process::{DumpableBehavior, Pid};
 use tokio::io::unix::AsyncFd;
 
+const CLOSE_ON_EXEC: libc::c_int = libc::CLOSE_RANGE_CLOEXEC as libc::c_int;
+
 /// Which side of a fork the caller is on.
 pub enum Fork {
     Parent(Pid),
@@ -53,6 +55,20 @@ pub fn adopt(raw: RawFd) -> io::Result<OwnedFd> {
     let fd = unsafe { OwnedFd::from_raw_fd(raw) };
     rustix::io::fcntl_setfd(&fd, FdFlags::CLOEXEC)?;
     Ok(fd)
+}
+
+/// Gives every signal its default effect, whatever this process was started with.
+pub fn reset_signals() {
+    for signal in 1..libc::SIGSYS + 1 {
+        // SAFETY: no handler is installed; SIGKILL and SIGSTOP refuse, which changes nothing.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+    // SAFETY: a helper that writes to a socket without a reader must get an error and not die.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
 }
 
 /// Makes `fd` the standard error of this process.
@@ -122,6 +138,11 @@ impl Prelude {
             become_user(id)?;
         }
         self.storage.set_up()?;
+        // The runtime itself may have inherited descriptors that its own parent forgot to close.
+        // SAFETY: the call only sets a flag on the descriptors of this process.
+        if unsafe { libc::close_range(3, u32::MAX, CLOSE_ON_EXEC) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
         for fd in &self.inherited {
             rustix::io::fcntl_setfd(fd, FdFlags::empty())?;
         }

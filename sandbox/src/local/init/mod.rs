@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, WaitOptions, setrlimit, waitpid};
+use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, WaitOptions, setrlimit, wait};
 
 use super::bwrap_args::{WORKSPACE, WORKSPACE_DIRECTORIES};
 use super::protocol::{self, Failure, FailureKind, InitLimits, Reply, Request};
@@ -52,6 +52,7 @@ impl Init {
             return Err(io::Error::other("this subcommand is started by the local runtime only"));
         };
         let control = sys::adopt(fd)?;
+        sys::reset_signals();
         rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
         set_limits(&serde_json::from_str(&limits)?)?;
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
@@ -87,7 +88,7 @@ impl Init {
 
     fn reap(&mut self) {
         drain(&self.children);
-        while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if self.supervisors.remove(&pid) && status.terminating_signal().is_some() {
                 // Its command's processes now belong to nobody, so nothing of any command may stay.
                 sys::kill_everybody();

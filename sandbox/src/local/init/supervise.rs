@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, wait};
 
 use super::{drain, expand, tree};
 use crate::local::bwrap_args::WORKSPACE;
@@ -156,7 +156,7 @@ impl Supervisor {
 
     fn reap(&mut self) {
         drain(&self.children);
-        while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if pid == self.leader {
                 self.status = Some(status);
             }
