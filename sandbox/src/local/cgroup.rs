@@ -1,0 +1,248 @@
+//! Control groups: the only evidence for limits on memory, processes and storage.
+//!
+//! Rule: a limit counts as enforced only when this runtime could make a writable group for it. Version 2 is tried
+//! first, then version 1 with its separate hierarchies. Groups lie below the runtime's own, under one directory that
+//! is named after the state directory, so that a later runtime recognises what an earlier one has left.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::limits::Limits;
+
+/// Whether the runtime may use control groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cgroups {
+    /// Use them where they are writable.
+    #[default]
+    Auto,
+    /// Act as on a host without them.
+    Off,
+}
+
+/// How long the kernel may take to let go of a group whose processes were killed.
+const REMOVAL_PATIENCE: Duration = Duration::from_secs(5);
+const CPU_PERIOD_US: u64 = 100_000;
+
+/// The parent directories in which groups of sandboxes are made, by controller.
+#[derive(Clone, Debug, Default)]
+pub struct Ground {
+    version: Version,
+    memory: Option<PathBuf>,
+    pids: Option<PathBuf>,
+    cpu: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Version {
+    #[default]
+    One,
+    Two,
+}
+
+/// The control groups of one sandbox.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    pub directories: Vec<PathBuf>,
+    memory_usage: Option<PathBuf>,
+}
+
+impl Ground {
+    /// Finds out what this host allows, by trying.
+    pub fn detect(mode: Cgroups, name: &str) -> Self {
+        if mode == Cgroups::Off {
+            return Self::default();
+        }
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        version_two(&own, &mounts, name).unwrap_or_else(|| version_one(&own, &mounts, name))
+    }
+
+    /// The limits that are enforced here by a control group.
+    pub fn enforced(&self) -> Vec<&'static str> {
+        let mut enforced = Vec::new();
+        if self.memory.is_some() {
+            // Storage is memory, so a bound on it holds only together with the group's.
+            enforced.extend(["memory", "disk"]);
+        }
+        enforced.extend(self.pids.as_ref().map(|_| "pids"));
+        enforced.extend(self.cpu.as_ref().map(|_| "cpu"));
+        enforced
+    }
+
+    /// Makes the groups of a sandbox with its limits set.
+    pub fn create(&self, id: &str, limits: &Limits) -> io::Result<Group> {
+        let mut group = Group::default();
+        let outcome = self.fill(&mut group, id, limits);
+        if outcome.is_err() {
+            group.remove();
+        }
+        outcome.map(|()| group)
+    }
+
+    fn fill(&self, group: &mut Group, id: &str, limits: &Limits) -> io::Result<()> {
+        let is_two = self.version == Version::Two;
+        if let Some(directory) = group.add(self.memory.as_deref(), id)? {
+            let bytes = limits.cgroup_memory_bytes().to_string();
+            if is_two {
+                write(&directory, "memory.max", &bytes)?;
+                write_if_there(&directory, "memory.swap.max", "0")?;
+            } else {
+                write(&directory, "memory.limit_in_bytes", &bytes)?;
+                write_if_there(&directory, "memory.memsw.limit_in_bytes", &bytes)?;
+            }
+            let usage = if is_two { "memory.current" } else { "memory.usage_in_bytes" };
+            group.memory_usage = Some(directory.join(usage));
+        }
+        if let Some(directory) = group.add(self.pids.as_deref(), id)? {
+            write(&directory, "pids.max", &limits.cgroup_pids().to_string())?;
+        }
+        if let (Some(milli), Some(directory)) = (limits.cpu_milli, group.add(self.cpu.as_deref(), id)?) {
+            let quota = (milli * CPU_PERIOD_US / 1000).max(1000);
+            if is_two {
+                write(&directory, "cpu.max", &format!("{quota} {CPU_PERIOD_US}"))?;
+            } else {
+                write(&directory, "cpu.cfs_period_us", &CPU_PERIOD_US.to_string())?;
+                write(&directory, "cpu.cfs_quota_us", &quota.to_string())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes every group below this runtime's own directories: nobody else makes groups there.
+    pub fn remove_leftovers(&self) {
+        for base in self.bases() {
+            let Ok(entries) = fs::read_dir(base) else { continue };
+            let children = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+            Group { directories: children.collect(), memory_usage: None }.remove();
+        }
+    }
+
+    /// Removes the runtime's own directories, which must be empty.
+    pub fn close(&self) {
+        for base in self.bases() {
+            let _ = fs::remove_dir(base);
+        }
+    }
+
+    fn bases(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.memory, &self.pids, &self.cpu].into_iter().flatten()
+    }
+}
+
+impl Group {
+    /// Opens the files through which a process joins the groups.
+    pub fn open_procs(&self) -> io::Result<Vec<OwnedFd>> {
+        let open = |directory: &PathBuf| OpenOptions::new().write(true).open(directory.join("cgroup.procs"));
+        self.directories.iter().map(|directory| open(directory).map(OwnedFd::from)).collect()
+    }
+
+    /// Bytes in use, storage included.
+    pub fn memory_used(&self) -> Option<u64> {
+        fs::read_to_string(self.memory_usage.as_ref()?).ok()?.trim().parse().ok()
+    }
+
+    /// Kills what is left in the groups and removes them. Blocks until the kernel has let go of them.
+    pub fn remove(&self) {
+        let until = Instant::now() + REMOVAL_PATIENCE;
+        for directory in &self.directories {
+            while let Err(error) = fs::remove_dir(directory) {
+                if error.kind() == io::ErrorKind::NotFound || Instant::now() > until {
+                    break;
+                }
+                kill_members(directory);
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+    }
+
+    fn add(&mut self, base: Option<&Path>, id: &str) -> io::Result<Option<PathBuf>> {
+        let Some(base) = base else { return Ok(None) };
+        let directory = base.join(id);
+        if !self.directories.contains(&directory) {
+            fs::create_dir_all(&directory)?;
+            self.directories.push(directory.clone());
+        }
+        Ok(Some(directory))
+    }
+}
+
+/// Rebuilds the handle of groups from the directories that a record names.
+pub fn recorded(directories: Vec<PathBuf>) -> Group {
+    Group { directories, memory_usage: None }
+}
+
+fn kill_members(directory: &Path) {
+    let members = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+    for pid in members.lines().filter_map(|line| rustix::process::Pid::from_raw(line.parse().ok()?)) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
+fn version_two(own: &str, mounts: &str, name: &str) -> Option<Ground> {
+    let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let parent = locate(mounts, path, |kind, _| kind == "cgroup2")?;
+    let available = fs::read_to_string(parent.join("cgroup.controllers")).ok()?;
+    let has = |wanted: &str| available.split_whitespace().any(|controller| controller == wanted);
+    if !(has("memory") && has("pids")) {
+        return None;
+    }
+    let wanted = if has("cpu") { "+memory +pids +cpu" } else { "+memory +pids" };
+    if write(&parent, "cgroup.subtree_control", wanted).is_err() {
+        // A group with processes may not hand controllers on, so the runtime steps aside into a group of its own.
+        let aside = parent.join(format!("{name}-runtime"));
+        fs::create_dir_all(&aside).ok()?;
+        write(&aside, "cgroup.procs", "0").ok()?;
+        write(&parent, "cgroup.subtree_control", wanted).ok()?;
+    }
+    let base = parent.join(name);
+    fs::create_dir_all(&base).ok()?;
+    write(&base, "cgroup.subtree_control", wanted).ok()?;
+    let cpu = has("cpu").then(|| base.clone());
+    Some(Ground { version: Version::Two, memory: Some(base.clone()), pids: Some(base), cpu })
+}
+
+fn version_one(own: &str, mounts: &str, name: &str) -> Ground {
+    let base = |controller: &str| {
+        let names = |list: &str| list.split(',').any(|item| item == controller);
+        let path = own.lines().find_map(|line| {
+            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+            names(controllers).then_some(path)
+        })?;
+        let base = locate(mounts, path, |kind, options| kind == "cgroup" && names(options))?.join(name);
+        fs::create_dir_all(&base).ok()?;
+        // Joining is what matters; a directory alone may be made in places where nobody may be moved.
+        OpenOptions::new().write(true).open(base.join("cgroup.procs")).ok()?;
+        Some(base)
+    };
+    Ground { version: Version::One, memory: base("memory"), pids: base("pids"), cpu: base("cpu") }
+}
+
+/// The directory of the cgroup `path` below the mount that `is_wanted(file system type, super options)`.
+fn locate(mounts: &str, path: &str, is_wanted: impl Fn(&str, &str) -> bool) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let (mount, file_system) = line.split_once(" - ")?;
+        let mut file_system = file_system.split(' ');
+        let (kind, options) = (file_system.next()?, file_system.nth(1)?);
+        if !is_wanted(kind, options) {
+            return None;
+        }
+        let mut mount = mount.split(' ').skip(3);
+        let (root, point) = (mount.next()?, Path::new(mount.next()?));
+        let below = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
+        let directory = point.join(below);
+        Some(if directory.is_dir() { directory } else { point.to_owned() })
+    })
+}
+
+fn write_if_there(directory: &Path, file: &str, value: &str) -> io::Result<()> {
+    if directory.join(file).exists() { write(directory, file, value) } else { Ok(()) }
+}
+
+fn write(directory: &Path, file: &str, value: &str) -> io::Result<()> {
+    use io::Write;
+    let mut file: File = OpenOptions::new().write(true).open(directory.join(file))?;
+    file.write_all(value.as_bytes())
+}

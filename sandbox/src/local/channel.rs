@@ -1,0 +1,91 @@
+//! The runtime's side of the control socket: it opens operations inside a sandbox.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::pipe::{PipeFlags, pipe_with};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, Interest};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+use super::error::ApiError;
+use super::protocol::{self, OPEN, READY, Reply, Request};
+
+/// The control socket of one sandbox.
+pub struct Channel {
+    control: UnixStream,
+}
+
+/// A command that was handed to its supervisor.
+pub struct Running {
+    pub operation: UnixStream,
+    pub stdout: pipe::Receiver,
+    pub stderr: pipe::Receiver,
+}
+
+impl Channel {
+    pub fn new(control: std::os::unix::net::UnixStream) -> io::Result<Self> {
+        control.set_nonblocking(true)?;
+        Ok(Self { control: UnixStream::from_std(control)? })
+    }
+
+    /// Returns when the init has said that it is ready; an error means that it will never be.
+    pub async fn ready(&mut self) -> io::Result<()> {
+        match self.control.read_u8().await? {
+            READY => Ok(()),
+            other => Err(io::Error::other(format!("unexpected first byte {other}"))),
+        }
+    }
+
+    /// Opens an operation and sends its request.
+    pub async fn open(&self, request: &Request) -> io::Result<UnixStream> {
+        self.hand_over(request, &[]).await
+    }
+
+    /// Carries out an operation that has one answer.
+    pub async fn ask(&self, request: &Request) -> Result<Value, ApiError> {
+        let mut operation = self.open(request).await?;
+        answer(&mut operation).await
+    }
+
+    /// Opens a command with pipes for its output.
+    pub async fn execute(&self, request: &Request) -> io::Result<Running> {
+        let (stdout, stdout_writer) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, stderr_writer) = pipe_with(PipeFlags::CLOEXEC)?;
+        let operation = self.hand_over(request, &[stdout_writer, stderr_writer]).await?;
+        let stdout = pipe::Receiver::from_owned_fd(stdout)?;
+        let stderr = pipe::Receiver::from_owned_fd(stderr)?;
+        Ok(Running { operation, stdout, stderr })
+    }
+
+    async fn hand_over(&self, request: &Request, pipes: &[OwnedFd]) -> io::Result<UnixStream> {
+        let (own, inner) = std::os::unix::net::UnixStream::pair()?;
+        own.set_nonblocking(true)?;
+        let mut own = UnixStream::from_std(own)?;
+        let descriptors: Vec<_> = std::iter::once(inner.as_fd()).chain(pipes.iter().map(AsFd::as_fd)).collect();
+        let send = || {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            sendmsg(&self.control, &[IoSlice::new(&[OPEN])], &mut ancillary, flags).map_err(io::Error::from)
+        };
+        self.control.async_io(Interest::WRITABLE, send).await?;
+        drop(inner);
+        // A helper that could not be started answers without reading; its answer tells more than this error.
+        let _ = protocol::send(&mut own, request).await;
+        Ok(own)
+    }
+}
+
+/// Reads the one answer of an operation.
+pub async fn answer(operation: &mut UnixStream) -> Result<Value, ApiError> {
+    match protocol::receive::<Reply>(operation).await? {
+        Reply::Done { value } => Ok(value),
+        Reply::Failed(failure) => Err(ApiError::from_failure(failure)),
+        Reply::Started { .. } | Reply::Exited(_) => Err(ApiError::runtime("unexpected answer")),
+    }
+}

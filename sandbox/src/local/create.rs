@@ -1,0 +1,152 @@
+//! Checking a create request: what cannot be honoured is refused with a reason, never run with less.
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+
+use super::catalogue;
+use super::error::ApiError;
+use super::ids;
+use super::limits::Limits;
+use super::registry::{Order, Registry, expiry};
+use super::sandbox::Profile;
+use super::wire::CreateRequest;
+use super::{clock, labels};
+
+/// The extension by which a caller names limits that must be enforced.
+const REQUIRE: &str = "vitrine.require";
+/// The extension by which the runtime says which ones are.
+const ENFORCED: &str = "vitrine.enforced";
+const MIN_TIMEOUT_S: i64 = 60;
+/// About a century, so that no later sum can overflow.
+const MAX_TIMEOUT_S: i64 = 3_000_000_000;
+
+/// A refusal by the schema, which the protocol answers with 422 and another shape.
+pub enum Refusal {
+    Schema { member: &'static str, message: &'static str },
+    Rule(ApiError),
+}
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        Self::Rule(error)
+    }
+}
+
+/// Turns a request into an order, or says why not.
+pub fn check(registry: &Registry, request: CreateRequest) -> Result<Order, Refusal> {
+    refuse_unsupported(&request)?;
+    let image = match (request.image, request.snapshot_id) {
+        (Some(image), None) if !image.uri.trim().is_empty() => image,
+        (None, Some(_)) => {
+            return Err(ApiError::new(StatusCode::NOT_FOUND, "SNAPSHOT::NOT_FOUND", "snapshot not found").into());
+        }
+        _ => return Err(schema("image", "exactly one of image and snapshotId is required")),
+    };
+    let entrypoint = request.entrypoint.filter(|words| !words.is_empty());
+    let entrypoint = entrypoint.ok_or_else(|| schema("entrypoint", "required together with image"))?;
+    let given = request.resource_limits.ok_or_else(|| schema("resourceLimits", "required"))?;
+    if request.timeout.is_some_and(|seconds| !(MIN_TIMEOUT_S..=MAX_TIMEOUT_S).contains(&seconds)) {
+        return Err(schema("timeout", "at least 60 seconds, or absent for no limit"));
+    }
+    let metadata = request.metadata.unwrap_or_default();
+    labels::check(&metadata).map_err(|message| {
+        ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::INVALID_METADATA_LABEL", message)
+    })?;
+    let limits = Limits::parse(&given).map_err(ApiError::bad_parameter)?;
+    let extensions = extensions(registry, request.extensions.unwrap_or_default())?;
+    if catalogue::resolve(&image.uri).is_none() {
+        let message = format!("image {:?} is not in the local catalogue, which has {}", image.uri, catalogue::names());
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "LOCAL::IMAGE_NOT_AVAILABLE", message).into());
+    }
+    let id = ids::uuid().map_err(ApiError::from)?;
+    let profile = Profile { id, image, entrypoint, limits, extensions, created_at: clock::now() };
+    Ok(Order {
+        profile,
+        environment: environment(request.env.unwrap_or_default())?,
+        metadata,
+        expires_at: expiry(request.timeout),
+    })
+}
+
+fn refuse_unsupported(request: &CreateRequest) -> Result<(), ApiError> {
+    let unsupported = |what: &str| {
+        let message = format!("the local runtime does not support {what}");
+        Err(ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::API_NOT_SUPPORTED", message))
+    };
+    if request.template_id.is_some() {
+        return unsupported("templateId");
+    }
+    if request.secure_access == Some(true) {
+        return unsupported("secureAccess");
+    }
+    if request.volumes.as_ref().is_some_and(|volumes| !volumes.is_empty()) {
+        return unsupported("volumes");
+    }
+    if request.lifecycle.is_some() {
+        return unsupported("lifecycle hooks");
+    }
+    if request.credential_proxy.as_ref().is_some_and(|proxy| proxy.enabled == Some(true)) {
+        return unsupported("credentialProxy");
+    }
+    if let Some(policy) = &request.network_policy {
+        let is_deny = policy.default_action.as_deref().is_none_or(|action| action.eq_ignore_ascii_case("deny"));
+        if !is_deny || policy.egress.as_ref().is_some_and(|rules| !rules.is_empty()) {
+            return unsupported("a networkPolicy that allows anything");
+        }
+    }
+    match &request.platform {
+        Some(platform) if platform.os != "linux" || platform.arch != architecture() => unsupported("that platform"),
+        _ => Ok(()),
+    }
+}
+
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+fn extensions(
+    registry: &Registry,
+    mut given: BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, ApiError> {
+    if given.contains_key("poolRef") {
+        let message = "the local runtime has no pools";
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::UNSUPPORTED_POOL_REF", message));
+    }
+    if given.contains_key("bootstrap.execd.isolation") {
+        return Err(ApiError::bad_parameter("bootstrap.execd.isolation is not supported"));
+    }
+    let enforced = registry.enforced();
+    let wanted = given.get(REQUIRE).map(String::as_str).unwrap_or_default();
+    let missing: Vec<_> = wanted
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty() && !enforced.contains(name))
+        .collect();
+    if !missing.is_empty() {
+        let message = format!("this host cannot enforce: {}", missing.join(", "));
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::LIMIT_NOT_ENFORCEABLE", message));
+    }
+    given.insert(ENFORCED.to_owned(), enforced.join(","));
+    Ok(given)
+}
+
+fn environment(given: BTreeMap<String, Option<String>>) -> Result<BTreeMap<String, String>, ApiError> {
+    let mut environment = BTreeMap::new();
+    for (name, value) in given {
+        let Some(value) = value else { continue };
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            return Err(ApiError::bad_parameter("env: a name or value holds a character that it must not"));
+        }
+        environment.insert(name, value);
+    }
+    Ok(environment)
+}
+
+fn schema(member: &'static str, message: &'static str) -> Refusal {
+    Refusal::Schema { member, message }
+}

@@ -1,0 +1,284 @@
+//! The routes below `/command`.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::extract::{Extension, Path as UrlPath, Query, State};
+use axum::response::{IntoResponse, Response};
+use axum::Json;
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+
+use super::records::{Ending, Record};
+use super::stream::{self, OnDisconnect, Output};
+use crate::local::bwrap_args::{SANDBOX_GROUP_ID, SANDBOX_USER_ID};
+use crate::local::channel::Running;
+use crate::local::error::ApiError;
+use crate::local::protocol::{self, Execute, Failure, FailureKind, FollowUp, Program, Reply, Request};
+use crate::local::sandbox::Sandbox;
+use crate::local::server::Shared;
+use crate::local::{clock, ids};
+
+const CURSOR_HEADER: &str = "execd-commands-tail-cursor";
+/// At most this much of a log is sent at once; the cursor says where to go on.
+const MAX_LOG_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+/// Encoded chunks that may wait for a reader.
+pub const STREAM_DEPTH: usize = 2;
+
+#[derive(Debug, Deserialize)]
+pub struct RunRequest {
+    #[serde(default)]
+    pub command: String,
+    pub argv: Option<Vec<String>>,
+    pub cwd: Option<String>,
+    #[serde(default)]
+    pub background: bool,
+    pub timeout: Option<i64>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub envs: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct CommandPath {
+    command: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Interrupt {
+    id: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Cursor {
+    cursor: Option<String>,
+}
+
+pub async fn run(
+    State(shared): State<Arc<Shared>>,
+    Extension(sandbox): Extension<Arc<Sandbox>>,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    let request: RunRequest = parse(&body)?;
+    let program = program(&request)?;
+    check_user(&request)?;
+    let execute = Execute {
+        program: program.clone(),
+        cwd: request.cwd,
+        create_cwd: false,
+        env: environment(request.envs.unwrap_or_default())?,
+        timeout_ms: timeout(request.timeout)?,
+        end_group_with_leader: request.background,
+    };
+    let content = content(&program);
+    let tasks = &shared.registry.tasks;
+    if !request.background {
+        return foreground(&sandbox, tasks, execute, content, None, OnDisconnect::GoOn).await;
+    }
+    let record = background(&sandbox, tasks, execute, content, ids::hex_id()?).await?;
+    let mut frames = stream::opening(&record.id);
+    // Here the event means only that the command has started.
+    frames.extend(stream::closing(&record, Ending::Exited(0)));
+    let (client, body) = mpsc::channel(1);
+    let _ = client.send(Ok(frames.into())).await;
+    Ok(stream::response(body))
+}
+
+/// Starts the entrypoint of a sandbox as a background command with the id `entrypoint`.
+pub async fn start_entrypoint(
+    sandbox: &Arc<Sandbox>,
+    tasks: &TaskTracker,
+    program: Program,
+) -> Result<(), ApiError> {
+    let content = content(&program);
+    let execute = Execute {
+        program,
+        cwd: None,
+        create_cwd: false,
+        env: BTreeMap::new(),
+        timeout_ms: None,
+        end_group_with_leader: false,
+    };
+    background(sandbox, tasks, execute, content, "entrypoint".to_owned()).await.map(drop)
+}
+
+/// Runs a command whose output is the answer. A session's stream names the session in its first event.
+pub async fn foreground(
+    sandbox: &Arc<Sandbox>,
+    tasks: &TaskTracker,
+    execute: Execute,
+    content: String,
+    session: Option<String>,
+    on_disconnect: OnDisconnect,
+) -> Result<Response, ApiError> {
+    let running = start(sandbox, execute).await?;
+    let (reader, writer) = running.operation.into_split();
+    let record = Arc::new(Record::new(ids::hex_id()?, content, None, writer));
+    sandbox.commands.add(Arc::clone(&record));
+    tasks.spawn(stream::watch(Arc::clone(sandbox), Arc::clone(&record), reader));
+    let (client, body) = mpsc::channel(STREAM_DEPTH);
+    let output = Output::new(running.stdout, running.stderr);
+    let name = session.unwrap_or_else(|| record.id.clone());
+    tasks.spawn(stream::pump(record, output, name, client, on_disconnect));
+    Ok(stream::response(body))
+}
+
+async fn background(
+    sandbox: &Arc<Sandbox>,
+    tasks: &TaskTracker,
+    execute: Execute,
+    content: String,
+    id: String,
+) -> Result<Arc<Record>, ApiError> {
+    let log = create_log(&sandbox.directory.join(format!("{id}.log")))?;
+    let running = start(sandbox, execute).await?;
+    let (reader, writer) = running.operation.into_split();
+    let record = Arc::new(Record::new(id, content, Some(log), writer));
+    sandbox.commands.add(Arc::clone(&record));
+    tasks.spawn(stream::watch(Arc::clone(sandbox), Arc::clone(&record), reader));
+    tasks.spawn(stream::store(Arc::clone(&record), Output::new(running.stdout, running.stderr)));
+    Ok(record)
+}
+
+/// Hands the command over and returns when its process exists.
+async fn start(sandbox: &Sandbox, execute: Execute) -> Result<Running, ApiError> {
+    let mut running = sandbox.channel.execute(&Request::Execute(execute)).await?;
+    match protocol::receive::<Reply>(&mut running.operation).await? {
+        Reply::Started { .. } => Ok(running),
+        Reply::Failed(Failure { kind: FailureKind::Spawn, message }) => Err(ApiError::runtime(message)),
+        Reply::Failed(failure) => Err(ApiError::from_failure(failure)),
+        Reply::Exited(_) | Reply::Done { .. } => Err(ApiError::runtime("unexpected answer")),
+    }
+}
+
+pub async fn interrupt(
+    Extension(sandbox): Extension<Arc<Sandbox>>,
+    Query(query): Query<Interrupt>,
+) -> Result<StatusCode, ApiError> {
+    let id = query.id.filter(|id| !id.is_empty()).ok_or_else(|| ApiError::missing_query("id"))?;
+    if sandbox.sessions.remove(&id) {
+        return Ok(StatusCode::OK);
+    }
+    let record = sandbox.commands.get(&id).ok_or_else(|| ApiError::runtime("no such session"))?;
+    if record.finished().is_some() {
+        return Err(ApiError::runtime(format!("{id} is not running")));
+    }
+    record.say(FollowUp::Interrupt).await;
+    record.exited.cancelled().await;
+    Ok(StatusCode::OK)
+}
+
+pub fn status(
+    Extension(sandbox): Extension<Arc<Sandbox>>,
+    UrlPath(path): UrlPath<CommandPath>,
+) -> Result<Json<Value>, ApiError> {
+    let record = sandbox.commands.get(&path.command).ok_or_else(|| {
+        ApiError::new(StatusCode::NOT_FOUND, "INVALID_REQUEST_BODY", format!("command not found: {}", path.command))
+    })?;
+    let mut status = Map::new();
+    status.insert("id".to_owned(), json!(record.id));
+    status.insert("content".to_owned(), json!(record.content));
+    status.insert("started_at".to_owned(), json!(clock::text(record.started_at)));
+    let finished = record.finished();
+    status.insert("running".to_owned(), json!(finished.is_none()));
+    if let Some(finished) = finished {
+        status.insert("exit_code".to_owned(), json!(finished.ending.exit_code()));
+        status.insert("finished_at".to_owned(), json!(clock::text(finished.at)));
+        if finished.ending != Ending::Exited(0) {
+            status.insert("error".to_owned(), json!(finished.ending.describe()));
+        }
+    }
+    Ok(Json(Value::Object(status)))
+}
+
+pub async fn logs(
+    Extension(sandbox): Extension<Arc<Sandbox>>,
+    UrlPath(path): UrlPath<CommandPath>,
+    Query(query): Query<Cursor>,
+) -> Result<Response, ApiError> {
+    let record = sandbox.commands.get(&path.command).filter(|record| record.log.is_some());
+    let record = record.ok_or_else(|| ApiError::bad_body(format!("no background command {}", path.command)))?;
+    let cursor = query.cursor.and_then(|text| text.parse::<i64>().ok()).unwrap_or(0);
+    let cursor = u64::try_from(cursor).map_err(|_| ApiError::bad_body("the cursor must not be negative"))?;
+    let read = tokio::task::spawn_blocking(move || record.log.as_ref().map(|log| read_log(log, cursor)));
+    let (content, next) = read.await.map_err(|error| ApiError::runtime(error.to_string()))?.unwrap_or_default();
+    let mut response = ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], content).into_response();
+    response.headers_mut().insert(CURSOR_HEADER, HeaderValue::from(next));
+    Ok(response)
+}
+
+/// What stands in the log from the cursor on, and the cursor after it. Beyond the end there is nothing yet.
+fn read_log(log: &File, cursor: u64) -> (Vec<u8>, u64) {
+    let length = log.metadata().map_or(0, |metadata| metadata.len());
+    let start = cursor.min(length);
+    let wanted = usize::try_from(length - start).unwrap_or(usize::MAX).min(MAX_LOG_ANSWER_BYTES);
+    let mut content = vec![0; wanted];
+    match log.read_exact_at(&mut content, start) {
+        Ok(()) => (content, start + wanted as u64),
+        Err(_) => (Vec::new(), start),
+    }
+}
+
+fn create_log(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+}
+
+fn program(request: &RunRequest) -> Result<Program, ApiError> {
+    let has_nul = |text: &String| text.contains('\0');
+    match (&request.argv, request.command.is_empty()) {
+        (None, false) if has_nul(&request.command) => Err(ApiError::bad_body("command holds NUL")),
+        (None, false) => Ok(Program::Shell(request.command.clone())),
+        (Some(argv), true) if argv.first().is_none_or(String::is_empty) || argv.iter().any(has_nul) => {
+            Err(ApiError::bad_body("argv must begin with a program and hold no NUL"))
+        }
+        (Some(argv), true) => Ok(Program::Argv(argv.clone())),
+        _ => Err(ApiError::bad_body("exactly one of command and argv is required")),
+    }
+}
+
+fn content(program: &Program) -> String {
+    match program {
+        Program::Shell(text) => text.clone(),
+        Program::Argv(argv) => argv.join(" "),
+    }
+}
+
+/// A sandbox has one user, and its commands run as that one.
+fn check_user(request: &RunRequest) -> Result<(), ApiError> {
+    if request.gid.is_some() && request.uid.is_none() {
+        return Err(ApiError::bad_body("gid needs uid"));
+    }
+    let is_other = |given: Option<u32>, own| given.is_some_and(|id| id != own);
+    if is_other(request.uid, SANDBOX_USER_ID) || is_other(request.gid, SANDBOX_GROUP_ID) {
+        return Err(ApiError::bad_body(format!("commands run as uid {SANDBOX_USER_ID} and no other")));
+    }
+    Ok(())
+}
+
+pub fn environment(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, ApiError> {
+    let is_bad = |(name, value): (&String, &String)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
+    if given.iter().any(is_bad) {
+        return Err(ApiError::bad_body("envs: a name or value holds a character that it must not"));
+    }
+    Ok(given)
+}
+
+pub fn timeout(given: Option<i64>) -> Result<Option<u64>, ApiError> {
+    let given = u64::try_from(given.unwrap_or(0)).map_err(|_| ApiError::bad_body("timeout must not be negative"))?;
+    // Ten years are no limit, and an instant that far away still exists.
+    Ok((given > 0).then(|| given.min(315_360_000_000)))
+}
+
+/// Reads a JSON body whatever its content type says.
+pub fn parse<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(body).map_err(|error| {
+        ApiError::bad_body(format!("invalid JSON or wrong type at line {} column {}", error.line(), error.column()))
+    })
+}

@@ -1,0 +1,255 @@
+//! Following a running command: its output goes to a stream or a log, its end into its record.
+//!
+//! Rule: nothing is read from a pipe before the reader of the stream has taken what was read before it, so output of
+//! any size passes through bounded memory and a stalled reader stalls the command, not the server. The end is noticed
+//! all the same. A reader that goes away does not stop the command; its output is then read and dropped.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::{OwnedReadHalf, pipe};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use super::output::{ErrorInfo, Event, Lines};
+use super::records::{Ending, Record};
+use crate::local::clock;
+use crate::local::protocol::{self, FollowUp, Reply};
+use crate::local::sandbox::Sandbox;
+
+const PING_PERIOD: Duration = Duration::from_secs(3);
+const CHUNK_BYTES: usize = 64 * 1024;
+/// What may stand in a pipe when its command has ended: the largest pipe that an ordinary user can make.
+const MAX_REST_BYTES: usize = 1024 * 1024;
+/// A log keeps this much of the beginning of a background command's output.
+const MAX_LOG_BYTES: usize = 64 * 1024 * 1024;
+/// How long the news of a sandbox's death may lag behind the loss of a supervisor.
+const DEATH_LAG: Duration = Duration::from_millis(300);
+
+type Frames = Result<Bytes, io::Error>;
+
+/// What a client that disconnects does to the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDisconnect {
+    GoOn,
+    Kill,
+}
+
+/// Stores how the command ends, as soon as its supervisor says so.
+pub async fn watch(sandbox: Arc<Sandbox>, record: Arc<Record>, mut supervisor: OwnedReadHalf) {
+    let ending = match protocol::receive::<Reply>(&mut supervisor).await {
+        Ok(Reply::Exited(exit)) => {
+            if exit.survivors {
+                tracing::warn!(sandbox.id = sandbox.id(), "processes of a command cannot be killed, the sandbox ends");
+                sandbox.kill();
+            }
+            exit.signal.map_or_else(|| Ending::Exited(exit.code.unwrap_or(-1)), Ending::Signalled)
+        }
+        // The supervisor was killed, alone or together with everything inside.
+        _ => match tokio::time::timeout(DEATH_LAG, sandbox.ended.cancelled()).await {
+            Ok(()) => Ending::Lost,
+            Err(_) => Ending::Signalled(libc::SIGKILL),
+        },
+    };
+    record.finish(ending);
+}
+
+/// The output pipes of a command.
+pub struct Output {
+    pub stdout: Source,
+    pub stderr: Source,
+}
+
+/// One of them, with its unfinished line.
+pub struct Source {
+    kind: &'static str,
+    pipe: pipe::Receiver,
+    lines: Lines,
+    is_open: bool,
+}
+
+impl Output {
+    pub fn new(stdout: pipe::Receiver, stderr: pipe::Receiver) -> Self {
+        let source = |kind, pipe| Source { kind, pipe, lines: Lines::default(), is_open: true };
+        Self { stdout: source("stdout", stdout), stderr: source("stderr", stderr) }
+    }
+}
+
+impl Source {
+    async fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let read = self.pipe.read(buffer).await.unwrap_or(0);
+        self.is_open = read > 0;
+        read
+    }
+
+    fn take_rest(&mut self, mut take: impl FnMut(&mut Self, &[u8])) {
+        let mut buffer = vec![0; CHUNK_BYTES];
+        let mut total = 0;
+        while total < MAX_REST_BYTES {
+            match self.pipe.try_read(&mut buffer) {
+                Ok(read) if read > 0 => {
+                    total += read;
+                    take(self, &buffer[..read]);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn encode(&mut self, bytes: &[u8], frames: &mut Vec<u8>) {
+        let (kind, timestamp) = (self.kind, clock::now_ms());
+        self.lines.push(bytes, |text| Event { kind, text, timestamp, ..Event::default() }.encode(frames));
+    }
+
+    fn finish(&mut self, frames: &mut Vec<u8>) {
+        let (kind, timestamp) = (self.kind, clock::now_ms());
+        self.lines.finish(|text| Event { kind, text, timestamp, ..Event::default() }.encode(frames));
+    }
+}
+
+/// Sends the output of a foreground command and its end to a stream.
+pub async fn pump(
+    record: Arc<Record>,
+    mut output: Output,
+    name: String,
+    client: mpsc::Sender<Frames>,
+    on_disconnect: OnDisconnect,
+) {
+    let mut stream = Stream { client: Some(client), record: Arc::clone(&record), on_disconnect };
+    stream.send(opening(&name)).await;
+    let mut ping = interval_at(Instant::now() + PING_PERIOD, PING_PERIOD);
+    ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut first, mut second) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
+    loop {
+        let mut frames = Vec::new();
+        tokio::select! {
+            read = output.stdout.read(&mut first), if output.stdout.is_open => {
+                output.stdout.encode(&first[..read], &mut frames);
+            }
+            read = output.stderr.read(&mut second), if output.stderr.is_open => {
+                output.stderr.encode(&second[..read], &mut frames);
+            }
+            () = record.exited.cancelled() => break,
+            _ = ping.tick() => pong(&mut frames),
+        }
+        stream.send(frames).await;
+    }
+    let mut frames = Vec::new();
+    for source in [&mut output.stdout, &mut output.stderr] {
+        source.take_rest(|source, bytes| source.encode(bytes, &mut frames));
+        source.finish(&mut frames);
+    }
+    stream.send(frames).await;
+    match record.finished().map(|finished| finished.ending) {
+        Some(Ending::Lost) | None => stream.cut().await,
+        Some(ending) => stream.send(closing(&record, ending)).await,
+    }
+}
+
+/// Writes the output of a background command to its log.
+pub async fn store(record: Arc<Record>, mut output: Output) {
+    let Some(mut log) = record.log.as_ref().and_then(|log| log.try_clone().ok()).map(Log::new) else { return };
+    let (mut first, mut second) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
+    loop {
+        tokio::select! {
+            read = output.stdout.read(&mut first), if output.stdout.is_open => log.write(&first[..read]),
+            read = output.stderr.read(&mut second), if output.stderr.is_open => log.write(&second[..read]),
+            () = record.exited.cancelled() => break,
+        }
+    }
+    for source in [&mut output.stdout, &mut output.stderr] {
+        source.take_rest(|_, bytes| log.write(bytes));
+    }
+}
+
+/// The answer whose body is what arrives on the channel.
+pub fn response(frames: mpsc::Receiver<Frames>) -> Response {
+    let stream = futures_util::stream::unfold(frames, |mut frames| async move { Some((frames.recv().await?, frames)) });
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, Body::from_stream(stream)).into_response()
+}
+
+/// The first frames of every stream.
+pub fn opening(name: &str) -> Vec<u8> {
+    let mut frames = Vec::new();
+    Event { kind: "init", text: name, timestamp: clock::now_ms(), ..Event::default() }.encode(&mut frames);
+    pong(&mut frames);
+    frames
+}
+
+/// The last frame of a command that has ended, or of one that goes on in the background.
+pub fn closing(record: &Record, ending: Ending) -> Vec<u8> {
+    let mut frames = Vec::new();
+    let timestamp = clock::now_ms();
+    if ending == Ending::Exited(0) {
+        let until = record.finished().map_or_else(clock::now, |finished| finished.at);
+        let milliseconds = (until - record.started_at).whole_milliseconds();
+        let execution_time = Some(i64::try_from(milliseconds).unwrap_or(i64::MAX));
+        Event { kind: "execution_complete", execution_time, timestamp, ..Event::default() }.encode(&mut frames);
+    } else {
+        let error = ErrorInfo {
+            ename: "CommandExecError",
+            evalue: ending.exit_code().to_string(),
+            traceback: vec![ending.describe()],
+        };
+        Event { kind: "error", error: Some(error), timestamp, ..Event::default() }.encode(&mut frames);
+    }
+    frames
+}
+
+fn pong(frames: &mut Vec<u8>) {
+    Event { kind: "ping", text: "pong", timestamp: clock::now_ms(), ..Event::default() }.encode(frames);
+}
+
+struct Stream {
+    /// `None` after the client has gone.
+    client: Option<mpsc::Sender<Frames>>,
+    record: Arc<Record>,
+    on_disconnect: OnDisconnect,
+}
+
+impl Stream {
+    async fn send(&mut self, frames: Vec<u8>) {
+        let Some(client) = &self.client else { return };
+        if !frames.is_empty() && client.send(Ok(frames.into())).await.is_err() {
+            self.client = None;
+            if self.on_disconnect == OnDisconnect::Kill {
+                self.record.say(FollowUp::Kill).await;
+            }
+        }
+    }
+
+    /// Ends the body in a way that the client cannot take for a regular end.
+    async fn cut(&mut self) {
+        if let Some(client) = self.client.take() {
+            let _ = client.send(Err(io::Error::other("the sandbox has ended"))).await;
+        }
+    }
+}
+
+struct Log {
+    file: File,
+    left: usize,
+}
+
+impl Log {
+    fn new(file: File) -> Self {
+        Self { file, left: MAX_LOG_BYTES }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let kept = &bytes[..bytes.len().min(self.left)];
+        self.left = if self.file.write_all(kept).is_ok() { self.left - kept.len() } else { 0 };
+    }
+}

@@ -1,0 +1,187 @@
+//! `sandbox-init` is the first process inside a sandbox: it forks a helper per operation and reaps everything.
+//!
+//! Rule: it is single-threaded, holds no state about operations, and trusts nobody inside. It cannot be signalled
+//! or traced by the code it starts (first process of its pid namespace, undumpable), and when the runtime goes away
+//! it exits, which ends the whole namespace. What it does not do: decide limits or check who may ask.
+
+mod expand;
+mod files;
+mod supervise;
+mod transfer;
+mod tree;
+mod usage;
+
+use std::collections::HashSet;
+use std::io::{self, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, WaitOptions, setrlimit, wait};
+
+use super::bwrap_args::{WORKSPACE, WORKSPACE_DIRECTORIES};
+use super::protocol::{self, Failure, FailureKind, InitLimits, Reply, Request};
+use super::sys::{self, Fork};
+
+/// Entry point of the hidden subcommand. Must be called before the program has started a thread.
+pub fn init_main() -> ExitCode {
+    match Init::set_up().and_then(Init::run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The runtime reads this from the sandbox's standard error when it did not become ready.
+            let _ = writeln!(io::stderr(), "sandbox-init: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Init {
+    control: OwnedFd,
+    children: OwnedFd,
+    /// Supervisors that run; one that is killed loses track of its command's processes.
+    supervisors: HashSet<Pid>,
+}
+
+impl Init {
+    fn set_up() -> io::Result<Self> {
+        let mut arguments = std::env::args().skip(2);
+        let (Some(fd), Some(limits)) = (arguments.next().and_then(|text| text.parse().ok()), arguments.next()) else {
+            return Err(io::Error::other("this subcommand is started by the local runtime only"));
+        };
+        let control = sys::adopt(fd)?;
+        sys::reset_signals();
+        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+        set_limits(&serde_json::from_str(&limits)?)?;
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+        for directory in WORKSPACE_DIRECTORIES {
+            std::fs::create_dir_all(format!("{WORKSPACE}/{directory}"))?;
+        }
+        let children = sys::child_signal_fd()?;
+        let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+        sys::replace_stderr(&null)?;
+        rustix::io::write(&control, &[protocol::READY])?;
+        Ok(Self { control, children, supervisors: HashSet::new() })
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        loop {
+            let mut fds = [PollFd::new(&self.control, PollFlags::IN), PollFd::new(&self.children, PollFlags::IN)];
+            match poll(&mut fds, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let (control, children) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+            if children {
+                self.reap();
+            }
+            if control {
+                let Some(descriptors) = receive_operation(&self.control)? else { return Ok(()) };
+                if self.start(descriptors) == Role::Helper {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn reap(&mut self) {
+        drain(&self.children);
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if self.supervisors.remove(&pid) && status.terminating_signal().is_some() {
+                // Its command's processes now belong to nobody, so nothing of any command may stay.
+                sys::kill_everybody();
+            }
+        }
+    }
+
+    fn start(&mut self, descriptors: Vec<OwnedFd>) -> Role {
+        let is_command = descriptors.len() == 3;
+        match sys::fork_single_threaded() {
+            Ok(Fork::Child) => {
+                serve(descriptors);
+                Role::Helper
+            }
+            Ok(Fork::Parent(pid)) => {
+                if is_command {
+                    self.supervisors.insert(pid);
+                }
+                Role::Init
+            }
+            Err(error) => {
+                if let Some(operation) = descriptors.into_iter().next() {
+                    refuse(operation, &error);
+                }
+                Role::Init
+            }
+        }
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Role {
+    Init,
+    Helper,
+}
+
+/// Carries out one operation in a helper process. Errors on the socket mean that the runtime has lost interest.
+fn serve(descriptors: Vec<OwnedFd>) {
+    let mut descriptors = descriptors.into_iter();
+    let (Some(operation), stdout, stderr) = (descriptors.next(), descriptors.next(), descriptors.next()) else { return };
+    let mut operation = UnixStream::from(operation);
+    let Ok(request) = protocol::read_frame::<Request>(&mut operation) else { return };
+    let _ = match (request, stdout, stderr) {
+        (Request::Execute(execute), Some(stdout), Some(stderr)) => supervise::run(operation, execute, stdout, stderr),
+        (Request::Read { path }, ..) => transfer::read(operation, &path),
+        (Request::Write { path, access }, ..) => transfer::write(operation, &path, &access),
+        (request, ..) => {
+            let reply = match files::run(request) {
+                Ok(value) => Reply::Done { value },
+                Err(failure) => Reply::Failed(failure),
+            };
+            protocol::write_frame(&mut operation, &reply)
+        }
+    };
+}
+
+fn refuse(operation: OwnedFd, error: &io::Error) {
+    let message = format!("the sandbox cannot start another process: {error}");
+    let mut operation = UnixStream::from(operation);
+    let _ = operation.set_nonblocking(true);
+    let _ = protocol::write_frame(&mut operation, &Reply::Failed(Failure { kind: FailureKind::Spawn, message }));
+}
+
+/// The descriptors of the next operation, or `None` when the runtime has closed the control socket.
+fn receive_operation(control: &OwnedFd) -> io::Result<Option<Vec<OwnedFd>>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let received = recvmsg(control, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags)?;
+    if received.bytes == 0 {
+        return Ok(None);
+    }
+    let mut descriptors = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            descriptors.extend(rights);
+        }
+    }
+    Ok(Some(descriptors))
+}
+
+fn set_limits(limits: &InitLimits) -> io::Result<()> {
+    let fixed = |value| Rlimit { current: Some(value), maximum: Some(value) };
+    setrlimit(Resource::Core, fixed(0))?;
+    setrlimit(Resource::Nofile, fixed(limits.open_files))?;
+    setrlimit(Resource::Fsize, fixed(limits.file_bytes))?;
+    setrlimit(Resource::Nproc, fixed(limits.processes))?;
+    Ok(())
+}
+
+/// Empties a signal descriptor; its content says nothing that `waitpid` does not.
+fn drain(fd: &OwnedFd) {
+    let mut buffer = [0_u8; 1024];
+    while matches!(rustix::io::read(fd, &mut buffer), Ok(read) if read > 0) {}
+}

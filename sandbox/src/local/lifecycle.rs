@@ -1,0 +1,180 @@
+//! The Lifecycle API: what the routes below `/sandboxes` do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Extension, Path, RawQuery, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::StatusCode;
+use secrecy::ExposeSecret;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::create::{self, Refusal};
+use super::error::ApiError;
+use super::sandbox::Sandbox;
+use super::server::{Mount, Shared};
+use super::wire::{Endpoint, ListView, Pagination, RenewRequest, SandboxView};
+use super::{clock, execd, labels};
+
+const MAX_PAGE_SIZE: usize = 200;
+const DEFAULT_PAGE_SIZE: usize = 20;
+/// execd's port, the only one behind which something answers.
+const EXECD_PORT: u16 = 44772;
+
+pub async fn create(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    let order = match parse(&body) {
+        Ok(request) => create::check(&shared.registry, request),
+        Err(response) => return response,
+    };
+    let order = match order {
+        Ok(order) => order,
+        Err(Refusal::Schema { member, message }) => return unprocessable(member, message),
+        Err(Refusal::Rule(error)) => return error.into_response(),
+    };
+    match shared.registry.create(order).await {
+        Ok(sandbox) => {
+            let view = SandboxView { image: None, ..sandbox.view() };
+            (StatusCode::ACCEPTED, Json(view)).into_response()
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+pub fn get(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<Json<SandboxView>, ApiError> {
+    Ok(Json(shared.registry.find(&id)?.view()))
+}
+
+pub async fn delete(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
+    shared.registry.remove(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub fn list(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Response {
+    let query: Vec<(String, String)> = pairs(query.as_deref().unwrap_or_default());
+    let number = |name: &str, default: usize| {
+        let given = query.iter().find(|(key, _)| key == name);
+        given.map_or(Some(default), |(_, text)| text.parse().ok())
+    };
+    let Some(page) = number("page", 1).filter(|page| *page >= 1) else { return unprocessable("page", "at least 1") };
+    let Some(page_size) = number("pageSize", DEFAULT_PAGE_SIZE).filter(|size| (1..=MAX_PAGE_SIZE).contains(size)) else {
+        return unprocessable("pageSize", "1 to 200");
+    };
+    let wanted = match metadata_filter(&query) {
+        Ok(wanted) => wanted,
+        Err(error) => return error.into_response(),
+    };
+    let states: Vec<_> = query.iter().filter(|(key, _)| key == "state").map(|(_, state)| state).collect();
+    let is_wanted = |sandbox: &Arc<Sandbox>| {
+        let metadata = sandbox.metadata();
+        (states.is_empty() || states.iter().any(|state| state.eq_ignore_ascii_case(sandbox.state())))
+            && wanted.iter().all(|(key, value)| metadata.get(key) == Some(value))
+    };
+    let found: Vec<_> = shared.registry.all().into_iter().filter(is_wanted).collect();
+    let total_pages = found.len().div_ceil(page_size);
+    let items = found.iter().skip((page - 1).saturating_mul(page_size)).take(page_size);
+    let pagination =
+        Pagination { page, page_size, total_items: found.len(), total_pages, has_next_page: page < total_pages };
+    Json(ListView { items: items.map(|sandbox| sandbox.view()).collect(), pagination }).into_response()
+}
+
+/// One parameter holds an encoded query string of its own.
+fn metadata_filter(query: &[(String, String)]) -> Result<Vec<(String, String)>, ApiError> {
+    let Some((_, text)) = query.iter().find(|(key, text)| key == "metadata" && !text.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    if text.split('&').any(|pair| pair.split_once('=').is_none_or(|(key, _)| key.is_empty())) {
+        let message = "metadata must be an encoded list of key=value";
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "INVALID_METADATA_FORMAT", message));
+    }
+    Ok(pairs(text))
+}
+
+pub fn patch_metadata(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Result<Json<SandboxView>, Response> {
+    let sandbox = shared.registry.find(&id).map_err(IntoResponse::into_response)?;
+    let patch: BTreeMap<String, Option<String>> = parse(&body)?;
+    let mut changed = sandbox.metadata().clone();
+    let invalid = |message| ApiError::new(StatusCode::BAD_REQUEST, "INVALID_METADATA_LABEL", message).into_response();
+    for (key, value) in patch {
+        labels::check_key(&key).map_err(invalid)?;
+        match value {
+            Some(value) => changed.insert(key, value),
+            None => changed.remove(&key),
+        };
+    }
+    labels::check(&changed).map_err(invalid)?;
+    *sandbox.metadata() = changed;
+    Ok(Json(sandbox.view()))
+}
+
+pub fn renew(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Result<Json<Value>, Response> {
+    let sandbox = shared.registry.find(&id).map_err(IntoResponse::into_response)?;
+    let request: RenewRequest = parse(&body)?;
+    let expires_at = clock::parse(&request.expires_at).ok_or_else(|| unprocessable("expiresAt", "an RFC 3339 time"))?;
+    let invalid = |status, message| ApiError::new(status, "LOCAL::INVALID_EXPIRATION", message).into_response();
+    if sandbox.expires_at().is_none() {
+        return Err(invalid(StatusCode::CONFLICT, "the sandbox has no time to live that could be renewed"));
+    }
+    if expires_at <= clock::now() {
+        return Err(invalid(StatusCode::BAD_REQUEST, "expiresAt is in the past"));
+    }
+    sandbox.renew(expires_at);
+    Ok(Json(json!({ "expiresAt": clock::text(expires_at) })))
+}
+
+pub fn endpoint(
+    State(shared): State<Arc<Shared>>,
+    Path((id, port)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    Extension(mount): Extension<Mount>,
+) -> Result<Json<Endpoint>, Response> {
+    let number: i64 = port.parse().map_err(|_| unprocessable("port", "a number"))?;
+    let invalid = || ApiError::new(StatusCode::BAD_REQUEST, "LOCAL::INVALID_PORT", "the port is not 1 to 65535");
+    let port = u16::try_from(number).ok().filter(|port| *port > 0).ok_or_else(|| invalid().into_response())?;
+    let sandbox = shared.registry.find(&id).map_err(IntoResponse::into_response)?;
+    let query = pairs(query.as_deref().unwrap_or_default());
+    let value = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    let is_proxy = value("use_server_proxy").is_some_and(|text| text == "1" || text.eq_ignore_ascii_case("true"));
+    if value("expires").is_some() {
+        let code = if is_proxy { "SANDBOX::INVALID_PARAMETER" } else { "SANDBOX::API_NOT_SUPPORTED" };
+        let message = "signed routes are not supported";
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, code, message).into_response());
+    }
+    let address = shared.address;
+    let endpoint = if is_proxy {
+        format!("{address}{}/sandboxes/{id}/proxy/{port}", mount.0)
+    } else if port == EXECD_PORT {
+        format!("{address}/execd/{id}")
+    } else {
+        format!("{address}/execd/{id}/proxy/{port}")
+    };
+    let headers = [(execd::TOKEN_HEADER, sandbox.token.expose_secret().to_owned())].into();
+    Ok(Json(Endpoint { endpoint, headers }))
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Response> {
+    // The text of serde's error may hold the input, which may hold secrets: only the place is told.
+    serde_json::from_slice(body).map_err(|error| {
+        let place = format!("invalid JSON or wrong type at line {} column {}", error.line(), error.column());
+        unprocessable("body", &place)
+    })
+}
+
+fn unprocessable(member: &str, message: &str) -> Response {
+    let body = json!({ "detail": [{ "type": "value_error", "loc": ["body", member], "msg": message }] });
+    (StatusCode::UNPROCESSABLE_ENTITY, Json(body)).into_response()
+}
+
+fn pairs(query: &str) -> Vec<(String, String)> {
+    url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}

@@ -1,0 +1,113 @@
+//! Starting and stopping the local runtime.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret, SecretString};
+use tokio::io::unix::AsyncFd;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::cgroup::{Cgroups, Ground};
+use super::error::Error;
+use super::registry::Registry;
+use super::sandbox::watch_process;
+use super::server::{self, Shared};
+use super::state_dir::StateDir;
+
+/// How to start the local runtime.
+#[derive(Clone, Debug)]
+pub struct RuntimeOptions {
+    /// A loopback address; port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// The key of the Lifecycle API. Must not be empty.
+    pub api_key: SecretString,
+    /// A directory of this runtime alone.
+    pub state_dir: PathBuf,
+    pub cgroups: Cgroups,
+    /// The parent process. When it ends, the runtime stops in order, as on a shutdown.
+    pub die_with_parent: Option<u32>,
+}
+
+/// A runtime that listens but does not answer yet.
+pub struct Runtime {
+    listener: TcpListener,
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    parent: Option<AsyncFd<std::os::fd::OwnedFd>>,
+}
+
+/// Takes the state directory, cleans what a killed runtime has left in it, and listens.
+pub async fn bind(options: RuntimeOptions) -> Result<Runtime, Error> {
+    if !options.listen.ip().is_loopback() {
+        return Err(Error::NotLoopback(options.listen));
+    }
+    if options.api_key.expose_secret().is_empty() {
+        return Err(Error::EmptyKey);
+    }
+    if !["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|path| PathBuf::from(path).join("bwrap").exists()) {
+        return Err(Error::NoBubblewrap);
+    }
+    let parent = options.die_with_parent.map(watch_parent).transpose()?;
+    let prepare = move || {
+        let state = StateDir::open(&options.state_dir)?;
+        let ground = Ground::detect(options.cgroups, &state.name());
+        ground.remove_leftovers();
+        Registry::new(state, ground)
+    };
+    let prepared = tokio::task::spawn_blocking(prepare).await;
+    let registry = prepared.map_err(|error| Error::io("preparation failed")(std::io::Error::other(error)))??;
+    let listener = TcpListener::bind(options.listen).await.map_err(Error::io("cannot listen"))?;
+    let address = listener.local_addr().map_err(Error::io("cannot listen"))?;
+    let shared = Arc::new(Shared { registry: Arc::new(registry), api_key: options.api_key, address });
+    Ok(Runtime { listener, address, shared, parent })
+}
+
+impl Runtime {
+    /// The base URL of both APIs, without a path.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The limits that this host lets the runtime enforce.
+    pub fn enforced(&self) -> Vec<&'static str> {
+        self.shared.registry.enforced()
+    }
+
+    /// Answers until `shutdown` or the end of the parent, then ends every sandbox and removes what they had.
+    pub async fn serve(self, shutdown: CancellationToken) -> Result<(), Error> {
+        let Self { listener, shared, parent, .. } = self;
+        let registry = Arc::clone(&shared.registry);
+        let stop = CancellationToken::new();
+        let server = axum::serve(listener, server::router(shared)).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let server = async { server.await };
+        tokio::pin!(server);
+        tokio::select! {
+            outcome = &mut server => outcome.map_err(Error::io("the server failed"))?,
+            () = shutdown.cancelled() => {}
+            () = ended(parent) => tracing::info!("the parent process has ended"),
+        }
+        stop.cancel();
+        registry.close().await;
+        // Streams have ended with their sandboxes; an idle connection is not worth waiting for.
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(500), server).await;
+        Ok(())
+    }
+}
+
+fn watch_parent(pid: u32) -> Result<AsyncFd<std::os::fd::OwnedFd>, Error> {
+    let watch = watch_process(pid).map_err(|_| Error::ParentGone(pid))?;
+    let actual = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get().unsigned_abs());
+    // Compared after the descriptor was opened, so that a number that was given away meanwhile is noticed.
+    if actual == Some(pid) { Ok(watch) } else { Err(Error::ParentGone(pid)) }
+}
+
+async fn ended(parent: Option<AsyncFd<std::os::fd::OwnedFd>>) {
+    match parent {
+        Some(parent) => {
+            let _ = parent.readable().await;
+        }
+        None => std::future::pending().await,
+    }
+}
