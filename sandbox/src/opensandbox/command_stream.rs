@@ -13,8 +13,8 @@ use super::sandbox::Execd;
 use super::stream::{Event, EventDecoder};
 use super::transport::Transport;
 
-/// The longest frame that is read; the official clients have the same limit.
-const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
+/// The longest frame that is read: a line of a mebibyte whose every byte is escaped as `\u0000`, and some more.
+const MAX_FRAME_BYTES: usize = 8 * 1024 * 1024;
 
 /// An open stream.
 pub(super) struct CommandStream {

@@ -88,8 +88,19 @@ fn refuses_every_other_form() {
 #[test]
 fn never_allows_a_metadata_address_even_by_name() {
     let mut connection = connection(REMOTE);
-    for host in ["169.254.169.254", "100.100.100.200", "0.0.0.0", "metadata.google.internal"] {
+    for host in [
+        "169.254.169.254",
+        "100.100.100.200",
+        "0.0.0.0",
+        "metadata.google.internal",
+        "[fe80::1]",
+        "[::]",
+        "[fd00:ec2::254]",
+        "[::ffff:a9fe:a9fe]",
+        "[::ffff:7f00:1]",
+    ] {
         connection.endpoint_hosts = vec![host.into()];
+        connection.check().unwrap();
         assert_eq!(check_with(&connection, host, &[]).unwrap_err().code(), "endpoint_refused", "{host}");
     }
 }

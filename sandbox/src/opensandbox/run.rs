@@ -55,8 +55,11 @@ impl Sandbox {
     /// How this sandbox's commands send output; asked once, by running a command that prints two lines.
     pub async fn output_wire(&self) -> Result<OutputWire, Error> {
         let total = self.transport().timeouts.request;
-        let probe =
-            || async { timeout(total, self.probe()).await.unwrap_or(Err(Error::DeadlineExceeded(Deadline::Total))) };
+        let probe = || async {
+            let result = timeout(total, self.probe()).await;
+            // Whether the probe ran matters to nobody, and must not look as if the caller's command had.
+            result.unwrap_or(Err(Error::DeadlineExceeded(Deadline::Total))).map_err(Error::without_effect)
+        };
         self.wire().get_or_try_init(probe).await.copied()
     }
 

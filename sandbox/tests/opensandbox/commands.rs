@@ -196,6 +196,14 @@ async fn refuses_an_endless_line_and_stops_the_command() {
 }
 
 #[tokio::test]
+async fn reads_a_long_line_of_escapes() {
+    let text = "\0".repeat(1024 * 1024);
+    let (outcome, captured, _fake) = outcome_of([init(), stdout(&text), complete()]).await;
+    assert_eq!(outcome.end, CommandEnd::Exited(0));
+    assert!(captured.stdout == text);
+}
+
+#[tokio::test]
 async fn sends_a_command_once_even_when_its_answer_is_lost() {
     let fake = Fake::start().await;
     let sandbox = fake.sandbox();
