@@ -1,0 +1,53 @@
+import { useCallback } from "react";
+import { useQuery } from "urql";
+import { useSearchParams } from "wouter";
+import shell from "@/app/shell/Shell.module.css";
+import { useTitle } from "@/app/shell/Page";
+import { isTerminal } from "@/ui/status";
+import { DetailsPane } from "./details/DetailsPane";
+import { Meters } from "./Meters";
+import { selectionOf } from "./model/selection";
+import { Panes } from "./Panes";
+import { RunHeader } from "./RunHeader";
+import { RunQuery } from "./run.graphql";
+import { RunUnavailable } from "./RunUnavailable";
+import { StepsPane } from "./StepsPane";
+import { StreamPane } from "./stream/StreamPane";
+import { useRunLog } from "./useRunLog";
+
+export default function RunPage({ id }: { id: string }) {
+  const [{ data, error, fetching }, refetch] = useQuery({ query: RunQuery, variables: { id }, requestPolicy: "cache-and-network" });
+  const { view, problem } = useRunLog(id);
+  const [search, setSearch] = useSearchParams();
+  const selection = selectionOf(view, search.get("call"));
+  const run = data?.execution ?? null;
+  useTitle(run?.agent?.name ?? "Run");
+
+  const select = useCallback(
+    (call: string) => {
+      setSearch({ call }, { replace: true });
+      document.getElementById(call)?.scrollIntoView({ block: "nearest" });
+    },
+    [setSearch],
+  );
+
+  const isMissing = data !== undefined && run === null;
+  if (isMissing || (error !== undefined && run === null)) {
+    return <RunUnavailable error={isMissing ? undefined : error} onRetry={() => refetch({ requestPolicy: "network-only" })} />;
+  }
+  const status = view.status ?? run?.status ?? null;
+  const isOver = status !== null && isTerminal(status);
+  return (
+    <div className={shell.page} aria-busy={fetching && run === null}>
+      <div>
+        <RunHeader id={id} run={run} view={view} status={status} />
+        <Meters view={view} initial={run?.budget} isWorking={status === "RUNNING" || status === "CANCELLING"} />
+      </div>
+      <Panes
+        steps={<StepsPane view={view} selectedId={selection?.id ?? null} onSelect={select} />}
+        stream={<StreamPane run={run} view={view} isOver={isOver} problem={problem} selectedId={selection?.id ?? null} onSelect={select} />}
+        details={<DetailsPane run={run} view={view} selection={selection} />}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,19 @@
+/** What the details pane shows: what a person chose, else what happens at the moment. */
+import type { RunView } from "./types";
+
+export type Selection = { type: "model" | "tool"; id: string } | null;
+
+export function selectionOf(view: RunView, chosen: string | null): Selection {
+  if (chosen !== null && view.toolCalls[chosen] !== undefined) return { type: "tool", id: chosen };
+  if (chosen !== null && view.modelCalls[chosen] !== undefined) return { type: "model", id: chosen };
+  return view.endedAt === null ? latest(view) : null;
+}
+
+function latest(view: RunView): Selection {
+  for (const iteration of view.iterations.toReversed()) {
+    for (const item of iteration.items.toReversed()) {
+      if (item.type === "tool" || item.type === "model") return { type: item.type, id: item.key };
+    }
+  }
+  return null;
+}

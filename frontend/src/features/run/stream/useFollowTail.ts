@@ -1,0 +1,76 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+import type { RefObject } from "react";
+
+export interface FollowTail {
+  scrollRef: RefObject<HTMLDivElement | null>;
+  contentRef: RefObject<HTMLDivElement | null>;
+  /** Live text goes on below what one reads. */
+  isBehind: boolean;
+  /** The run ended while one read further up. */
+  hasNewOutcome: boolean;
+  jump: () => void;
+  toOutcome: () => void;
+}
+
+const NEAR_PX = 32;
+
+/**
+ * Follows the end of the stream until the reader scrolls up, then leaves the reader's place alone.
+ * When the run ends, a reader who followed is taken to the outcome at the top, any other is told.
+ */
+export function useFollowTail(isOver: boolean): FollowTail {
+  const scrollRef = useRef<HTMLDivElement>(null);
+  const contentRef = useRef<HTMLDivElement>(null);
+  const isFollowing = useRef(true);
+  const wasLive = useRef(false);
+  const [isBehind, setBehind] = useState(false);
+  const [hasNewOutcome, setNewOutcome] = useState(false);
+
+  const toEnd = useCallback(() => {
+    const scroll = scrollRef.current;
+    if (scroll) scroll.scrollTop = scroll.scrollHeight;
+  }, []);
+
+  useEffect(() => {
+    const scroll = scrollRef.current;
+    const content = contentRef.current;
+    if (!scroll || !content) return;
+    const readPlace = () => {
+      isFollowing.current = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR_PX;
+      setBehind(!isFollowing.current && !isOver);
+      if (scroll.scrollTop < NEAR_PX) setNewOutcome(false);
+    };
+    const observer = new ResizeObserver(() => {
+      if (isFollowing.current && !isOver) toEnd();
+    });
+    observer.observe(content);
+    scroll.addEventListener("scroll", readPlace, { passive: true });
+    return () => {
+      observer.disconnect();
+      scroll.removeEventListener("scroll", readPlace);
+    };
+  }, [isOver, toEnd]);
+
+  useEffect(() => {
+    if (!isOver) {
+      wasLive.current = true;
+      return;
+    }
+    setBehind(false);
+    if (!wasLive.current) return;
+    if (isFollowing.current) scrollRef.current?.scrollTo({ top: 0 });
+    else setNewOutcome(true);
+  }, [isOver]);
+
+  return {
+    scrollRef,
+    contentRef,
+    isBehind,
+    hasNewOutcome,
+    jump: toEnd,
+    toOutcome: () => {
+      scrollRef.current?.scrollTo({ top: 0, behavior: "smooth" });
+      setNewOutcome(false);
+    },
+  };
+}
