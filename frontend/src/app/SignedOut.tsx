@@ -23,9 +23,7 @@ export function SignedOut() {
         }
       >
         <p>Studio has no passwords. On the machine that runs the server, run</p>
-        <Code block style={{ textAlign: "left" }}>
-          {COMMAND}
-        </Code>
+        <Code block>{COMMAND}</Code>
         <p>and open the link that it prints. The link works once and signs this browser in.</p>
       </Notice>
     </main>

@@ -14,6 +14,22 @@ const accent: MantineColorsTuple = [
   "#123f8a",
 ];
 
+/** The library paints fields and menus in these; they are the surfaces of the palette. */
+const dark: MantineColorsTuple = [
+  "#e6e8eb",
+  "#c5cad1",
+  "#98a1ad",
+  "#7d8794",
+  "#262b32",
+  "#22272e",
+  "#14171b",
+  "#0e1013",
+  "#0a0c0e",
+  "#08090b",
+];
+
+const weight = { fontWeight: 500 };
+
 export const theme = createTheme({
   fontFamily: "var(--font-sans)",
   fontFamilyMonospace: "var(--font-mono)",
@@ -22,7 +38,12 @@ export const theme = createTheme({
   defaultRadius: "6px",
   primaryColor: "accent",
   primaryShade: { light: 6, dark: 7 },
-  colors: { accent },
+  colors: { accent, dark },
+  components: {
+    Button: { styles: { label: weight } },
+    SegmentedControl: { styles: { label: weight } },
+    InputWrapper: { styles: { label: weight } },
+  },
   cursorType: "pointer",
   respectReducedMotion: true,
   focusRing: "auto",

@@ -14,6 +14,7 @@ type Style = Omit<AnsiSegment, "text">;
 const PLAIN: Style = { color: null, bold: false, dim: false };
 const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 // CSI sequences, OSC sequences up to their end, and two-byte escapes.
+// oxlint-disable-next-line no-control-regex -- escape sequences are what is read here
 const ESCAPES = /\u001b(?:\[([0-9;:?]*)[ -/]*([@-~])|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\^_])/g;
 const LONGEST_LINE = 2_000;
 

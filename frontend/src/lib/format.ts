@@ -72,6 +72,17 @@ export function formatMoment(at: number): string {
   return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }
 
+export function formatShortMoment(at: number): string {
+  return new Date(at).toLocaleString(undefined, {
+    month: "short",
+    day: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hourCycle: "h23",
+  });
+}
+
 /** Keeps both ends, which is what people compare. */
 export function shortId(id: string): string {
   return id.length <= 18 ? id : `${id.slice(0, 12)}…${id.slice(-4)}`;

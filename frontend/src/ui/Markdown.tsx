@@ -1,7 +1,9 @@
 import { Suspense, lazy } from "react";
 import classes from "./markdown.module.css";
 
-const MarkdownView = lazy(() => import("./MarkdownView"));
+// Fetched as soon as a page that shows text is: by the time text arrives it is there.
+const loading = import("./MarkdownView");
+const MarkdownView = lazy(() => loading);
 
 export function Markdown({ text, streaming = false }: { text: string; streaming?: boolean }) {
   return (

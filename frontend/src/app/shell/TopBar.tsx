@@ -11,11 +11,11 @@ interface Props {
   actions?: ReactNode;
 }
 
-export function TopBar({ parents = [], here, details, actions }: Props) {
+export function TopBar({ parents, here, details, actions }: Props) {
   return (
     <header className={classes.bar}>
       <nav aria-label="Breadcrumbs" className={classes.crumbs}>
-        {parents.map(({ href, label }) => (
+        {parents?.map(({ href, label }) => (
           <span key={href} className={classes.crumb}>
             <Link href={href}>{label}</Link>
             <span aria-hidden>/</span>

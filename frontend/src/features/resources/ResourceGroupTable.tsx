@@ -15,7 +15,7 @@ export function ResourceGroupTable({ group }: { group: ResourceGroup }) {
           {group.rows.map((row) => (
             <tr key={row.id}>
               <td className={classes.name}>
-                <b>{row.name}</b> <code className="faint">{row.slug}</code>
+                <b>{row.name}</b> {row.slug !== row.name && <code className="faint">{row.slug}</code>}
               </td>
               <td className={classes.version}>
                 <Tag>{row.version}</Tag> {row.isArchived && <Tag tone="warn">archived</Tag>}

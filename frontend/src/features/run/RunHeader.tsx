@@ -29,7 +29,7 @@ export function RunHeader({ id, run, view, status }: Props) {
           <code className={`${classes.id} dim`} title={id}>
             {shortId(id)}
           </code>
-          {status === null ? <Skeleton width={90} height={20} radius="xl" /> : <RunStatus status={status} view={view} />}
+          {status === null ? <Skeleton width={90} height={20} radius="xl" /> : <RunStatus status={status} run={run} view={view} />}
           {run?.scripted && <ScriptedTag />}
         </>
       }
@@ -43,16 +43,15 @@ export function RunHeader({ id, run, view, status }: Props) {
   );
 }
 
-function RunStatus({ status, view }: { status: ExecutionStatus; view: RunView }) {
-  const isRunning = view.startedAt !== null && view.endedAt === null;
-  const now = useNow(isRunning);
-  const detail =
-    view.startedAt === null
-      ? undefined
-      : view.endedAt === null
-        ? formatClock(now - view.startedAt)
-        : formatDuration(view.endedAt - view.startedAt);
+function RunStatus({ status, run, view }: { status: ExecutionStatus; run: Run | null; view: RunView }) {
+  const endedAt = view.endedAt ?? (run?.endedAt ? Date.parse(run.endedAt) : null);
+  const now = useNow(view.startedAt !== null && endedAt === null);
+  const detail = view.startedAt === null ? undefined : timeOf(view.startedAt, endedAt, now);
   return <StatusBadge pill status={status} stopCode={view.stopReason?.code} detail={detail} />;
+}
+
+function timeOf(startedAt: number, endedAt: number | null, now: number): string {
+  return endedAt === null ? formatClock(now - startedAt) : formatDuration(endedAt - startedAt);
 }
 
 function CopyLink() {

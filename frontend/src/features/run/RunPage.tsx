@@ -3,9 +3,9 @@ import { useQuery } from "urql";
 import { useSearchParams } from "wouter";
 import shell from "@/app/shell/Shell.module.css";
 import { useTitle } from "@/app/shell/Page";
-import { isTerminal } from "@/ui/status";
 import { DetailsPane } from "./details/DetailsPane";
 import { Meters } from "./Meters";
+import { currentStatus, phaseOf } from "./model/phase";
 import { selectionOf } from "./model/selection";
 import { Panes } from "./Panes";
 import { RunHeader } from "./RunHeader";
@@ -19,8 +19,9 @@ export default function RunPage({ id }: { id: string }) {
   const [{ data, error, fetching }, refetch] = useQuery({ query: RunQuery, variables: { id }, requestPolicy: "cache-and-network" });
   const { view, problem } = useRunLog(id);
   const [search, setSearch] = useSearchParams();
-  const selection = selectionOf(view, search.get("call"));
   const run = data?.execution ?? null;
+  const phase = phaseOf(run?.status ?? null, view.status);
+  const selection = selectionOf(view, search.get("call"), phase);
   useTitle(run?.agent?.name ?? "Run");
 
   const select = useCallback(
@@ -35,8 +36,7 @@ export default function RunPage({ id }: { id: string }) {
   if (isMissing || (error !== undefined && run === null)) {
     return <RunUnavailable error={isMissing ? undefined : error} onRetry={() => refetch({ requestPolicy: "network-only" })} />;
   }
-  const status = view.status ?? run?.status ?? null;
-  const isOver = status !== null && isTerminal(status);
+  const status = currentStatus(run?.status ?? null, view.status);
   return (
     <div className={shell.page} aria-busy={fetching && run === null}>
       <div>
@@ -45,7 +45,7 @@ export default function RunPage({ id }: { id: string }) {
       </div>
       <Panes
         steps={<StepsPane view={view} selectedId={selection?.id ?? null} onSelect={select} />}
-        stream={<StreamPane run={run} view={view} isOver={isOver} problem={problem} selectedId={selection?.id ?? null} onSelect={select} />}
+        stream={<StreamPane run={run} view={view} phase={phase} problem={problem} selectedId={selection?.id ?? null} onSelect={select} />}
         details={<DetailsPane run={run} view={view} selection={selection} />}
       />
     </div>

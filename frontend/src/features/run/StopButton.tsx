@@ -28,7 +28,6 @@ export function StopButton({ executionId, status }: { executionId: string; statu
         size="xs"
         leftSection={<IconPlayerStopFilled size={12} />}
         disabled={isStopping || isOver}
-        style={isOver ? { visibility: "hidden" } : undefined}
         onClick={() => void stop()}
       >
         {isStopping && !isOver ? "Stopping" : "Stop"}

@@ -24,8 +24,10 @@ export function RunRow({ run, now }: { run: RunRowFragment; now: number }) {
         {run.agentVersion && <Tag>v{run.agentVersion.number}</Tag>}
       </td>
       <td className={classes.task}>
-        <span className={classes.taskText}>{run.task}</span>
-        {run.scripted && <Tag tone="warn">scripted</Tag>}
+        <div>
+          <span className={classes.taskText}>{run.task}</span>
+          {run.scripted && <Tag tone="warn">scripted</Tag>}
+        </div>
       </td>
       <td className={`${classes.figure} num`}>{formatMoney(Number(run.budget.cost.spent.amount))}</td>
       <td className={`${classes.figure} num`} title={`${formatExact(tokens)} tokens`}>

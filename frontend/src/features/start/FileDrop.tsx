@@ -45,7 +45,9 @@ export function FileDrop({ files, error, onChange }: Props) {
         onDrop={drop}
       >
         <IconPaperclip size={16} aria-hidden />
-        Drop files here or choose them. The agent finds them in <code>/workspace/inputs</code>.
+        <span>
+          Drop files here or choose them. The agent finds them in <code>/workspace/inputs</code>.
+        </span>
       </button>
       <input ref={input} type="file" multiple hidden onChange={(event) => void add(event.currentTarget.files)} />
       {files.map((file) => (

@@ -21,7 +21,7 @@ export const DetailsPane = memo(function DetailsPane({ run, view, selection }: P
   return (
     <div className={classes.pane}>
       {modelCall && <ModelCallDetails key={modelCall.id} call={modelCall} />}
-      {toolCall && <ToolCallDetails key={toolCall.id} call={toolCall} sandbox={view.sandboxes.at(-1) ?? null} />}
+      {toolCall && <ToolCallDetails key={toolCall.id} call={toolCall} sandbox={view.sandboxes.at(-1) ?? null} isOver={view.endedAt !== null} />}
       {selection === null && <RunDetails run={run} view={view} />}
       {view.artifacts.length > 0 && view.endedAt === null && (
         <>

@@ -1,5 +1,5 @@
 import { Skeleton } from "@mantine/core";
-import { formatBytes, formatMoment } from "@/lib/format";
+import { formatBytes, formatShortMoment } from "@/lib/format";
 import type { RunView } from "../model/types";
 import type { Run } from "../run";
 import { Fact, Facts, Heading } from "./Facts";
@@ -14,9 +14,9 @@ export function RunDetails({ run, view }: { run: Run | null; view: RunView }) {
       {task === null ? <Skeleton height={12} width="70%" mx={14} my={6} /> : <p className={classes.task}>{task}</p>}
       <Heading>Run</Heading>
       <Facts>
-        <Fact name="Queued">{view.queuedAt === null ? null : formatMoment(view.queuedAt)}</Fact>
-        <Fact name="Started">{view.startedAt === null ? null : formatMoment(view.startedAt)}</Fact>
-        <Fact name="Ended">{view.endedAt === null ? null : formatMoment(view.endedAt)}</Fact>
+        <Fact name="Queued">{view.queuedAt === null ? null : formatShortMoment(view.queuedAt)}</Fact>
+        <Fact name="Started">{view.startedAt === null ? null : formatShortMoment(view.startedAt)}</Fact>
+        <Fact name="Ended">{view.endedAt === null ? null : formatShortMoment(view.endedAt)}</Fact>
         <Fact name="Attempts">{view.attempt > 1 ? view.attempt : null}</Fact>
         <Fact name="Model">{run?.scripted ? "scripted" : null}</Fact>
         {run?.inputs.map((input) => (
@@ -25,7 +25,7 @@ export function RunDetails({ run, view }: { run: Run | null; view: RunView }) {
           </Fact>
         ))}
       </Facts>
-      <SandboxFacts sandbox={view.sandboxes.at(-1) ?? null} />
+      <SandboxFacts sandbox={view.sandboxes.at(-1) ?? null} isOver={view.endedAt !== null} />
     </>
   );
 }

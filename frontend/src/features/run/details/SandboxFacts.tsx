@@ -15,10 +15,12 @@ interface Props {
     diskBytes?: string;
     pids?: number;
   } | null;
+  /** The run has ended, and its sandbox with it. */
+  isOver: boolean;
 }
 
-export function SandboxFacts({ sandbox }: Props) {
-  const now = useNow(sandbox !== null);
+export function SandboxFacts({ sandbox, isOver }: Props) {
+  const now = useNow(sandbox !== null && !isOver);
   if (sandbox === null) return null;
   const left = sandbox.expiresAt === null ? 0 : Date.parse(sandbox.expiresAt) - now;
   const limits = sandbox.enforced.filter((name) => name !== "network");
@@ -45,7 +47,7 @@ export function SandboxFacts({ sandbox }: Props) {
         <Fact name="Memory">{sandbox.memoryBytes === undefined ? null : formatMemory(Number(sandbox.memoryBytes))}</Fact>
         <Fact name="Disk">{sandbox.diskBytes === undefined ? null : formatMemory(Number(sandbox.diskBytes))}</Fact>
         <Fact name="Processes">{sandbox.pids}</Fact>
-        <Fact name="Ends in">{left > 0 ? formatClock(left) : null}</Fact>
+        <Fact name="Ends in">{left > 0 && !isOver ? formatClock(left) : null}</Fact>
       </Facts>
     </>
   );
@@ -53,9 +55,9 @@ export function SandboxFacts({ sandbox }: Props) {
 
 function Proven() {
   return (
-    <span className="ok">
+    <span className="ok" title="The server proved it on the sandbox itself.">
       {" "}
-      <IconCheck size={13} style={{ verticalAlign: -2 }} aria-hidden /> proven
+      <IconCheck size={14} style={{ verticalAlign: -2 }} role="img" aria-label="proven" />
     </span>
   );
 }

@@ -10,7 +10,7 @@ import classes from "./details.module.css";
 
 const TONES = { running: "accent", ok: "ok", bad: "bad", lost: "warn", stopped: "dim" } as const;
 
-export function ToolCallDetails({ call, sandbox }: { call: ToolCallView; sandbox: SandboxView | null }) {
+export function ToolCallDetails({ call, sandbox, isOver }: { call: ToolCallView; sandbox: SandboxView | null; isOver: boolean }) {
   const [{ data }] = useQuery({ query: ToolCallDetailsQuery, variables: { id: call.id } });
   const more = data?.node != null && "toolVersion" in data.node ? data.node : null;
   return (
@@ -36,7 +36,7 @@ export function ToolCallDetails({ call, sandbox }: { call: ToolCallView; sandbox
         </p>
       )}
       <Arguments value={call.arguments} raw={call.rawArguments} />
-      <SandboxFacts sandbox={more?.sandbox ?? sandbox} />
+      <SandboxFacts sandbox={more?.sandbox ?? sandbox} isOver={isOver} />
     </>
   );
 }

@@ -64,7 +64,8 @@ function stateOf(iteration: IterationView, leaves: StepLeaf[], view: RunView): S
   const states = leaves.filter((leaf) => leaf.state !== "lost").map((leaf) => leaf.state);
   if (states.includes("bad")) return "bad";
   if (states.includes("stopped") || states.includes("running")) return "stopped";
-  return states.length === 0 && view.status === "FAILED" ? "bad" : "ok";
+  if (states.length > 0 || view.status === "SUCCEEDED" || view.endedAt === null) return "ok";
+  return view.status === "FAILED" ? "bad" : "stopped";
 }
 
 /** The first sentence that the model wrote, once it stands; until then what the iteration runs. */

@@ -1,6 +1,7 @@
 import { Button, Skeleton } from "@mantine/core";
 import { IconClock, IconPlugConnectedX } from "@tabler/icons-react";
 import { Notice } from "@/ui/Notice";
+import type { Phase } from "../model/phase";
 import type { RunView } from "../model/types";
 import type { Run } from "../run";
 
@@ -8,11 +9,11 @@ interface Props {
   run: Run | null;
   view: RunView;
   problem: string | null;
-  isOver: boolean;
+  phase: Phase;
 }
 
 /** What stands in the stream while there is nothing in it yet, or when it cannot be read. */
-export function StreamNotice({ run, view, problem, isOver }: Props) {
+export function StreamNotice({ run, view, problem, phase }: Props) {
   if (problem !== null) {
     return (
       <Notice
@@ -30,7 +31,7 @@ export function StreamNotice({ run, view, problem, isOver }: Props) {
     );
   }
   if (view.iterations.length > 0 || view.endedAt !== null) return null;
-  if (run === null || view.status === null || isOver) {
+  if (run === null || view.status === null || phase === "over") {
     return (
       <div aria-hidden>
         <Skeleton height={12} width="38%" mb={18} />

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import { IconArrowDown, IconArrowUp } from "@tabler/icons-react";
 import { memo } from "react";
+import type { Phase } from "../model/phase";
 import type { RunView } from "../model/types";
 import type { Run } from "../run";
 import { IterationSection } from "./IterationSection";
@@ -13,21 +14,21 @@ import { useFollowTail } from "./useFollowTail";
 interface Props {
   run: Run | null;
   view: RunView;
-  isOver: boolean;
+  phase: Phase;
   problem: string | null;
   selectedId: string | null;
   onSelect: (id: string) => void;
 }
 
-export const StreamPane = memo(function StreamPane({ run, view, isOver, problem, selectedId, onSelect }: Props) {
-  const tail = useFollowTail(isOver);
+export const StreamPane = memo(function StreamPane({ run, view, phase, problem, selectedId, onSelect }: Props) {
+  const tail = useFollowTail(phase);
   const hasEnded = view.endedAt !== null;
   return (
     <>
       <div className={classes.scroll} ref={tail.scrollRef} tabIndex={0} aria-label="What the run does">
         <div className={classes.column} ref={tail.contentRef}>
           {hasEnded && <Outcome run={run} view={view} />}
-          <StreamNotice run={run} view={view} problem={problem} isOver={isOver} />
+          <StreamNotice run={run} view={view} problem={problem} phase={phase} />
           {hasEnded && view.iterations.length > 0 && <h2 className={classes.way}>The way there</h2>}
           {view.iterations.map((iteration) => (
             <IterationSection key={iteration.number} iteration={iteration} view={view} selectedId={selectedId} onSelect={onSelect} />

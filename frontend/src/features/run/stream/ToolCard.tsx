@@ -51,11 +51,16 @@ function ToolBody({ call, text }: { call: ToolCallView; text: string }) {
   return (
     <pre className={classes.output}>
       <AnsiText text={text} lines={LINES_SHOWN} markLast={state === "bad" && call.output.stderrTail.trim() !== ""} />
-      {call.error !== null && !text.includes(call.error.message) && <div className="bad">{call.error.message}</div>}
+      {call.error !== null && !speaksForItself(call, text) && <div className="bad">{call.error.message}</div>}
       {call.omittedBytes > 0 && <div className="warn">… {formatBytes(call.omittedBytes)} left out of the log</div>}
       {state === "running" && <span className={classes.caret} aria-hidden />}
     </pre>
   );
+}
+
+/** A program that printed why it failed needs no second sentence; its exit status stands in the head. */
+function speaksForItself(call: ToolCallView, text: string): boolean {
+  return (call.exitCode !== null && call.exitCode !== 0 && text !== "") || text.includes(call.error?.message ?? "");
 }
 
 function Outcome({ call }: { call: ToolCallView }) {

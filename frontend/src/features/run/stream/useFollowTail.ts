@@ -1,5 +1,6 @@
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { RefObject } from "react";
+import type { Phase } from "../model/phase";
 
 export interface FollowTail {
   scrollRef: RefObject<HTMLDivElement | null>;
@@ -18,7 +19,7 @@ const NEAR_PX = 32;
  * Follows the end of the stream until the reader scrolls up, then leaves the reader's place alone.
  * When the run ends, a reader who followed is taken to the outcome at the top, any other is told.
  */
-export function useFollowTail(isOver: boolean): FollowTail {
+export function useFollowTail(phase: Phase): FollowTail {
   const scrollRef = useRef<HTMLDivElement>(null);
   const contentRef = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
@@ -35,13 +36,18 @@ export function useFollowTail(isOver: boolean): FollowTail {
     const scroll = scrollRef.current;
     const content = contentRef.current;
     if (!scroll || !content) return;
+    let lastTop = scroll.scrollTop;
+    // Only a move upwards is a reader's wish to stay: text that grows moves nothing up.
     const readPlace = () => {
-      isFollowing.current = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR_PX;
-      setBehind(!isFollowing.current && !isOver);
+      const isNearEnd = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR_PX;
+      if (isNearEnd) isFollowing.current = true;
+      else if (scroll.scrollTop < lastTop) isFollowing.current = false;
+      lastTop = scroll.scrollTop;
+      setBehind(phase === "live" && !isFollowing.current);
       if (scroll.scrollTop < NEAR_PX) setNewOutcome(false);
     };
     const observer = new ResizeObserver(() => {
-      if (isFollowing.current && !isOver) toEnd();
+      if (isFollowing.current && phase === "live") toEnd();
     });
     observer.observe(content);
     scroll.addEventListener("scroll", readPlace, { passive: true });
@@ -49,18 +55,17 @@ export function useFollowTail(isOver: boolean): FollowTail {
       observer.disconnect();
       scroll.removeEventListener("scroll", readPlace);
     };
-  }, [isOver, toEnd]);
+  }, [phase, toEnd]);
 
-  useEffect(() => {
-    if (!isOver) {
-      wasLive.current = true;
-      return;
-    }
+  // Before the browser paints, so that nobody sees the outcome push the stream down.
+  useLayoutEffect(() => {
+    if (phase === "live") wasLive.current = true;
+    if (phase !== "over") return;
     setBehind(false);
     if (!wasLive.current) return;
     if (isFollowing.current) scrollRef.current?.scrollTo({ top: 0 });
     else setNewOutcome(true);
-  }, [isOver]);
+  }, [phase]);
 
   return {
     scrollRef,

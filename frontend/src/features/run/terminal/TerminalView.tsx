@@ -46,7 +46,8 @@ export default function TerminalView({ text, droppedChars, label }: Props) {
   }, []);
 
   useEffect(() => {
-    if (terminal.current) terminal.current.options.theme = themeOf(scheme);
+    if (terminal.current) terminal.current.options.theme = themeNow();
+    // oxlint-disable-next-line react/exhaustive-effect-dependencies -- the palette on the page changes with the scheme
   }, [scheme]);
 
   useEffect(() => {
@@ -58,18 +59,23 @@ export default function TerminalView({ text, droppedChars, label }: Props) {
   return <div ref={box} className={classes.terminal} role="log" aria-label={label} />;
 }
 
-/** The emulator paints by itself, so the palette is handed over as values. */
-function themeOf(_scheme: string): ITheme {
+const ANSI_NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+
+/** The emulator paints by itself, so the palette of the theme in force is handed over as values. */
+function themeNow(): ITheme {
   const style = getComputedStyle(document.documentElement);
   const color = (name: string) => style.getPropertyValue(name).trim();
-  const ansi = (name: string) => color(`--ansi-${name}`);
-  const [black, red, green, yellow, blue, magenta, cyan, white] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"].map(ansi);
+  const ansi = ANSI_NAMES.flatMap((name) => {
+    const value = color(`--ansi-${name}`);
+    return [
+      [name, value],
+      [`bright${name.charAt(0).toUpperCase()}${name.slice(1)}`, value],
+    ];
+  });
   return {
     background: color("--term"),
     foreground: color("--text"),
     selectionBackground: `${color("--accent")}55`,
-    ...{ black, red, green, yellow, blue, magenta, cyan, white },
-    ...{ brightBlack: black, brightRed: red, brightGreen: green, brightYellow: yellow },
-    ...{ brightBlue: blue, brightMagenta: magenta, brightCyan: cyan, brightWhite: white },
-  } as ITheme;
+    ...Object.fromEntries(ansi),
+  };
 }

@@ -39,7 +39,7 @@ export function visibleRuns(list: RunList, statuses: readonly ExecutionStatus[] 
   return Object.values(list.byId)
     .filter((row) => statuses === null || statuses.includes(row.status))
     .filter((row) => !list.hasMore || list.reachedBack === null || row.createdAt >= list.reachedBack)
-    .sort((a, b) => b.createdAt.localeCompare(a.createdAt) || b.id.localeCompare(a.id));
+    .toSorted((a, b) => b.createdAt.localeCompare(a.createdAt) || b.id.localeCompare(a.id));
 }
 
 function merge(byId: RunList["byId"], rows: readonly RunRowFragment[]): RunList["byId"] {
