@@ -1,4 +1,4 @@
-import "@mantine/core/styles.css";
+import "./app/mantine.css";
 import "./app/palette.css";
 import "./app/base.css";
 import { MantineProvider } from "@mantine/core";

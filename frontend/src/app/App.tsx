@@ -1,33 +1,28 @@
-import { Suspense, lazy, useEffect } from "react";
-import { useQuery } from "urql";
+import { Suspense, lazy } from "react";
 import { Route, Switch } from "wouter";
 import { RunsPage } from "@/features/runs/RunsPage";
-import { isSignedOut } from "@/graphql/faults";
-import { onConnectionTrouble } from "@/graphql/socket";
 import { FaultNotice } from "@/ui/FaultNotice";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { NotFound } from "./NotFound";
 import { ProgressLine } from "./shell/ProgressLine";
 import { Shell } from "./shell/Shell";
 import { SignedOut } from "./SignedOut";
+import { useViewer } from "./useViewer";
 import { ViewerContext } from "./viewer";
-import { ViewerQuery } from "./viewer.graphql";
 
 const RunPage = lazy(() => import("@/features/run/RunPage"));
 const StartPage = lazy(() => import("@/features/start/StartPage"));
 const ResourcesPage = lazy(() => import("@/features/resources/ResourcesPage"));
 
 export function App() {
-  const [{ data, error, fetching }, refetch] = useQuery({ query: ViewerQuery });
-  useEffect(() => onConnectionTrouble(() => refetch({ requestPolicy: "network-only" })), [refetch]);
-
-  if (isSignedOut(error) || data?.viewer === null) return <SignedOut />;
-  if (data === undefined) {
-    if (fetching || error === undefined) return <ProgressLine />;
-    return <FaultNotice error={error} title="Studio cannot reach the server" onRetry={() => refetch()} />;
+  const { viewer, isOut, error, refetch } = useViewer();
+  if (isOut) return <SignedOut />;
+  if (viewer === null) {
+    if (error === undefined) return <ProgressLine />;
+    return <FaultNotice error={error} title="Studio cannot reach the server" onRetry={refetch} />;
   }
   return (
-    <ViewerContext value={data.viewer}>
+    <ViewerContext value={viewer}>
       <Shell>
         <ErrorBoundary>
           <Suspense fallback={<ProgressLine />}>

@@ -39,6 +39,7 @@ function MeterCell({ meter }: { meter: MeterView }) {
           <span className="num">
             <span className={classes.spent}>{meter.spent}</span>
             {meter.rest}
+            <span className={classes.note}>{meter.note}</span>
           </span>
         </div>
         <div

@@ -1,4 +1,4 @@
-import { useCallback } from "react";
+import { useCallback, useEffect } from "react";
 import { useQuery } from "urql";
 import { useSearchParams } from "wouter";
 import shell from "@/app/shell/Shell.module.css";
@@ -14,6 +14,8 @@ import { RunUnavailable } from "./RunUnavailable";
 import { StepsPane } from "./StepsPane";
 import { StreamPane } from "./stream/StreamPane";
 import { useRunLog } from "./useRunLog";
+import { isTerminal } from "@/ui/status";
+import type { Run } from "./run";
 
 export default function RunPage({ id }: { id: string }) {
   const [{ data, error, fetching }, refetch] = useQuery({ query: RunQuery, variables: { id }, requestPolicy: "cache-and-network" });
@@ -22,6 +24,7 @@ export default function RunPage({ id }: { id: string }) {
   const run = data?.execution ?? null;
   const phase = phaseOf(run?.status ?? null, view.status);
   const selection = selectionOf(view, search.get("call"), phase);
+  useEndOf(view.endedAt, run, refetch);
   useTitle(run?.agent?.name ?? "Run");
 
   const select = useCallback(
@@ -50,4 +53,12 @@ export default function RunPage({ id }: { id: string }) {
       />
     </div>
   );
+}
+
+/** What the log does not tell, such as a partial answer, is asked for once the log has ended. */
+function useEndOf(endedAt: number | null, run: Run | null, refetch: (options: { requestPolicy: "network-only" }) => void): void {
+  const isBehindLog = endedAt !== null && run !== null && !isTerminal(run.status);
+  useEffect(() => {
+    if (isBehindLog) refetch({ requestPolicy: "network-only" });
+  }, [isBehindLog, refetch]);
 }

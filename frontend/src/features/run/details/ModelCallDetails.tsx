@@ -1,5 +1,5 @@
 import { useQuery } from "urql";
-import { formatDuration, formatExact, formatStepMoney } from "@/lib/format";
+import { formatDuration, formatExact, formatMoneyLimit, formatStepMoney } from "@/lib/format";
 import { modelState } from "../model/steps";
 import type { ModelCallView } from "../model/types";
 import { ModelCallDetailsQuery } from "../run.graphql";
@@ -35,9 +35,9 @@ export function ModelCallDetails({ call }: { call: ModelCallView }) {
         <>
           <Heading>Price per million tokens</Heading>
           <Facts>
-            <Fact name="Input">${more.priceVersion.inputPerMillion.amount}</Fact>
-            <Fact name="Cached input">${more.priceVersion.cachedInputPerMillion.amount}</Fact>
-            <Fact name="Output">${more.priceVersion.outputPerMillion.amount}</Fact>
+            <Fact name="Input">{formatMoneyLimit(Number(more.priceVersion.inputPerMillion.amount))}</Fact>
+            <Fact name="Cached input">{formatMoneyLimit(Number(more.priceVersion.cachedInputPerMillion.amount))}</Fact>
+            <Fact name="Output">{formatMoneyLimit(Number(more.priceVersion.outputPerMillion.amount))}</Fact>
           </Facts>
         </>
       )}
@@ -52,9 +52,10 @@ function Usage({ call }: { call: ModelCallView }) {
       <Heading>Tokens and cost</Heading>
       <Facts>
         {tokens === null ? (
-          <Fact name="Reserved">
-            {formatStepMoney(call.reservedCost)} · {formatExact(call.reservedTokens)} tokens
-          </Fact>
+          <>
+            <Fact name="Reserved">{formatStepMoney(call.reservedCost)}</Fact>
+            <Fact name="For tokens">{formatExact(call.reservedTokens)}</Fact>
+          </>
         ) : (
           <>
             <Fact name="Input">{formatExact(tokens.input)}</Fact>

@@ -66,8 +66,14 @@ function startAttempt(view: RunView, attempt: number, at: number): RunView {
     attempt,
     status: view.cancelRequested ? "CANCELLING" : "RUNNING",
     startedAt: view.startedAt ?? at,
-    modelCalls: mapValues(view.modelCalls, (call) => (call.state === "STARTED" ? { ...call, state: "LOST" } : call)),
-    toolCalls: mapValues(view.toolCalls, (call) => (call.state === "STARTED" ? { ...call, state: "LOST" } : call)),
+    ...closeOpenCalls(view, "LOST"),
+  };
+}
+
+function closeOpenCalls({ modelCalls, toolCalls }: RunView, state: "LOST" | "CANCELLED") {
+  return {
+    modelCalls: mapValues(modelCalls, (call) => (call.state === "STARTED" ? { ...call, state } : call)),
+    toolCalls: mapValues(toolCalls, (call) => (call.state === "STARTED" ? { ...call, state } : call)),
   };
 }
 
@@ -82,9 +88,11 @@ function addArtifact(view: RunView, event: EventOf<"ArtifactCreated">): RunView 
   return { ...view, artifacts: [...others, { id, name, mediaType, byteSize: Number(byteSize) }] };
 }
 
+/** Nothing runs after the end, whatever the log left unsaid. */
 function finishExecution(view: RunView, event: EventOf<"ExecutionFinished">, at: number): RunView {
   return {
     ...view,
+    ...closeOpenCalls(view, event.status === "CANCELLED" ? "CANCELLED" : "LOST"),
     status: event.status,
     endedAt: at,
     stopReason: readFragment(StopReasonFields, event.stopReason),

@@ -190,6 +190,7 @@ describe("the end", () => {
   it("of a cancelled run closes what was open", () => {
     const log = TestLog.begun()
       .add("ToolCallStarted", { iteration: 1, toolCallId: "a" })
+      .add("ModelCallStarted", { iteration: 1, modelCallId: "open" })
       .add("CancelRequested", { by: "usr_1" })
       .add("ToolCallFinished", { iteration: 1, toolCallId: "a", toolCallState: "CANCELLED", exitCode: null })
       .add("ExecutionFinished", {
@@ -200,6 +201,7 @@ describe("the end", () => {
       });
     const view = viewOf(log);
     expect([view.status, view.stopReason?.code, view.toolCalls["a"]?.state]).toEqual(["CANCELLED", "CANCELLED", "CANCELLED"]);
+    expect(view.modelCalls["open"]?.state).toBe("CANCELLED");
     expect(view.iterations[0]?.endedAt).toBe(view.endedAt);
   });
 

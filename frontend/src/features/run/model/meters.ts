@@ -10,6 +10,8 @@ export interface MeterView {
   spent: string;
   /** What follows the spent amount: reserved, limit. */
   rest: string;
+  /** What is left out where there is little room. */
+  note: string;
   exact: string;
   /** Parts of the bar, 0 to 1. */
   spentPart: number;
@@ -42,7 +44,8 @@ export function meterViews(budget: Budget, activeTimeMs: number): MeterView[] {
     {
       ...bar("iterations", "Iterations", { ...iterations, reserved: 0 }),
       spent: String(iterations.spent),
-      rest: `${limitText(iterations.limit, String)} · ${toolCalls.spent} tool call${toolCalls.spent === 1 ? "" : "s"}`,
+      rest: limitText(iterations.limit, String),
+      note: ` · ${toolCalls.spent} tool call${toolCalls.spent === 1 ? "" : "s"}`,
       exact: `${iterations.spent} iterations, ${budget.modelCalls.spent} model calls, ${toolCalls.spent} tool calls`,
     },
   ];
@@ -63,6 +66,7 @@ function bar(key: string, label: string, { spent, reserved, limit }: Meter) {
     label,
     spentPart,
     reservedPart: Math.min(part(reserved), 1 - spentPart),
+    note: "",
     isWarning: spentPart >= WARNING_LEVEL,
   };
 }

@@ -25,7 +25,7 @@ describe("meters", () => {
     expect(cost?.reservedPart).toBeCloseTo(0.08);
     expect([tokens?.spent, tokens?.rest]).toEqual(["8.2k", " of 40k"]);
     expect([time?.spent, time?.isWarning]).toEqual(["00:48", true]);
-    expect(iterations?.rest).toBe(" of 12 · 4 tool calls");
+    expect([iterations?.rest, iterations?.note]).toEqual([" of 12", " · 4 tool calls"]);
   });
 
   it("never show more than a full bar, and no bar without a limit", () => {

@@ -30,12 +30,14 @@ export const StreamPane = memo(function StreamPane({ run, view, phase, problem, 
           {hasEnded && <Outcome run={run} view={view} />}
           <StreamNotice run={run} view={view} problem={problem} phase={phase} />
           {hasEnded && view.iterations.length > 0 && <h2 className={classes.way}>The way there</h2>}
-          {view.iterations.map((iteration) => (
-            <IterationSection key={iteration.number} iteration={iteration} view={view} selectedId={selectedId} onSelect={onSelect} />
-          ))}
-          {view.notices.map((item) => (
-            <ItemView key={item.key} item={item} view={view} selectedId={selectedId} onSelect={onSelect} />
-          ))}
+          <div ref={tail.streamRef}>
+            {view.iterations.map((iteration) => (
+              <IterationSection key={iteration.number} iteration={iteration} view={view} selectedId={selectedId} onSelect={onSelect} />
+            ))}
+            {view.notices.map((item) => (
+              <ItemView key={item.key} item={item} view={view} selectedId={selectedId} onSelect={onSelect} />
+            ))}
+          </div>
         </div>
       </div>
       {tail.isBehind && (

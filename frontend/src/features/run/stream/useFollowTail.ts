@@ -5,6 +5,8 @@ import type { Phase } from "../model/phase";
 export interface FollowTail {
   scrollRef: RefObject<HTMLDivElement | null>;
   contentRef: RefObject<HTMLDivElement | null>;
+  /** Where the stream itself begins, below the outcome. */
+  streamRef: RefObject<HTMLDivElement | null>;
   /** Live text goes on below what one reads. */
   isBehind: boolean;
   /** The run ended while one read further up. */
@@ -22,6 +24,8 @@ const NEAR_PX = 32;
 export function useFollowTail(phase: Phase): FollowTail {
   const scrollRef = useRef<HTMLDivElement>(null);
   const contentRef = useRef<HTMLDivElement>(null);
+  const streamRef = useRef<HTMLDivElement>(null);
+  const streamTop = useRef(0);
   const isFollowing = useRef(true);
   const wasLive = useRef(false);
   const [isBehind, setBehind] = useState(false);
@@ -43,10 +47,11 @@ export function useFollowTail(phase: Phase): FollowTail {
       if (isNearEnd) isFollowing.current = true;
       else if (scroll.scrollTop < lastTop) isFollowing.current = false;
       lastTop = scroll.scrollTop;
-      setBehind(phase === "live" && !isFollowing.current);
+      setBehind(!isFollowing.current);
       if (scroll.scrollTop < NEAR_PX) setNewOutcome(false);
     };
     const observer = new ResizeObserver(() => {
+      streamTop.current = streamRef.current?.offsetTop ?? 0;
       if (isFollowing.current && phase === "live") toEnd();
     });
     observer.observe(content);
@@ -60,17 +65,22 @@ export function useFollowTail(phase: Phase): FollowTail {
   // Before the browser paints, so that nobody sees the outcome push the stream down.
   useLayoutEffect(() => {
     if (phase === "live") wasLive.current = true;
-    if (phase !== "over") return;
-    setBehind(false);
-    if (!wasLive.current) return;
-    if (isFollowing.current) scrollRef.current?.scrollTo({ top: 0 });
-    else setNewOutcome(true);
+    if (phase !== "over" || !wasLive.current) return;
+    const scroll = scrollRef.current;
+    if (isFollowing.current || scroll === null) {
+      scroll?.scrollTo({ top: 0 });
+      return;
+    }
+    setNewOutcome(true);
+    // Browsers hold a reader's place by themselves, except at the very top.
+    if (scroll.scrollTop === 0) scroll.scrollTop = (streamRef.current?.offsetTop ?? 0) - streamTop.current;
   }, [phase]);
 
   return {
     scrollRef,
     contentRef,
-    isBehind,
+    streamRef,
+    isBehind: isBehind && phase === "live",
     hasNewOutcome,
     jump: toEnd,
     toOutcome: () => {
