@@ -18,5 +18,5 @@ export default defineConfig({
   },
   // Nothing is inlined as a data: URL, so that a strict Content-Security-Policy holds.
   build: { target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
-  test: { environment: "node", include: ["src/**/*.test.ts"] },
+  test: { environment: "node", include: ["src/**/*.test.{ts,tsx}"] },
 });

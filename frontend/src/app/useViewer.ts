@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useState } from "react";
 import { useQuery } from "urql";
+import { useConnection } from "@/graphql/connection";
 import { isSignedOut } from "@/graphql/faults";
 import { onConnectionTrouble } from "@/graphql/socket";
 import type { Viewer } from "./viewer";
@@ -14,6 +15,12 @@ export function useViewer() {
   const [known, setKnown] = useState<Viewer | null>(null);
   const refetch = useCallback(() => execute({ requestPolicy: "network-only" }), [execute]);
   useEffect(() => onConnectionTrouble(refetch), [refetch]);
+
+  const { state } = useConnection();
+  const isUnknown = data === undefined && known === null;
+  useEffect(() => {
+    if (state === "live" && isUnknown) refetch();
+  }, [state, isUnknown, refetch]);
 
   const current = data?.viewer ?? null;
   if (current !== null && current !== known) setKnown(current);

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from "react";
 
+const TICK_MS = 250;
 const listeners = new Set<() => void>();
 let now = Date.now();
 let timer: number | undefined;
@@ -9,7 +10,7 @@ function subscribe(listener: () => void): () => void {
   timer ??= window.setInterval(() => {
     now = Date.now();
     for (const notify of listeners) notify();
-  }, 250);
+  }, TICK_MS);
   return () => {
     listeners.delete(listener);
     if (listeners.size > 0) return;
@@ -22,11 +23,14 @@ function idle(): () => void {
   return () => {};
 }
 
-/** The time, moving on while `ticking`; all clocks on a page share one timer. */
-export function useNow(ticking = true): number {
+/**
+ * The time, moving on in steps while `ticking`; all clocks on a page share one timer, and a clock
+ * with larger steps renders less often.
+ */
+export function useNow(ticking = true, stepMs = TICK_MS): number {
   return useSyncExternalStore(ticking ? subscribe : idle, () => {
-    // Before the timer runs the clock may be old; a step of 250 ms keeps the answer the same within a render.
-    if (timer === undefined) now = Math.floor(Date.now() / 250) * 250;
-    return now;
+    // Before the timer runs the clock may be old; whole steps keep the answer the same within a render.
+    if (timer === undefined) now = Date.now();
+    return Math.floor(now / stepMs) * stepMs;
   });
 }

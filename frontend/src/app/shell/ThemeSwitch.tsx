@@ -12,7 +12,7 @@ export function ThemeSwitch() {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const { Icon: Current } = SCHEMES.find(({ value }) => value === colorScheme) ?? SCHEMES[0];
   return (
-    <Menu position="right-end" shadow="md" width={170}>
+    <Menu position="right-end" shadow="md" width={200}>
       <Menu.Target>
         <button type="button" className={classes.place} aria-label="Theme">
           <Current size={18} stroke={1.7} aria-hidden />

@@ -5,7 +5,7 @@ import type { ResourceGroup } from "./model/groups";
 import classes from "./resources.module.css";
 
 export function ResourceGroupTable({ group }: { group: ResourceGroup }) {
-  const now = useNow();
+  const now = useNow(true, 5_000);
   if (group.rows.length === 0) return null;
   return (
     <section aria-label={group.title}>

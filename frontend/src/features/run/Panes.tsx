@@ -1,5 +1,6 @@
 import { Tabs } from "@mantine/core";
 import { useLocalStorage, useMediaQuery } from "@mantine/hooks";
+import { useEffect, useState } from "react";
 import type { CSSProperties, ReactNode } from "react";
 import classes from "./Panes.module.css";
 import { Separator } from "./Separator";
@@ -8,6 +9,8 @@ interface Props {
   steps: ReactNode;
   stream: ReactNode;
   details: ReactNode;
+  /** The call that a person chose. */
+  chosen: string | null;
 }
 
 const STEPS = { initial: 272, least: 180, most: 480 };
@@ -41,10 +44,13 @@ function SideBySide({ steps, stream, details }: Props) {
   );
 }
 
-function Tabbed({ steps, stream, details }: Props) {
+function Tabbed({ steps, stream, details, chosen }: Props) {
+  const [tab, setTab] = useState<string | null>("stream");
+  // Choosing a step has no visible effect while its details are behind another tab.
+  useEffect(() => setTab((current) => (chosen !== null && current === "steps" ? "details" : current)), [chosen]);
   return (
     <main id="main" tabIndex={-1} className={classes.tabbed}>
-      <Tabs defaultValue="stream" className={classes.tabs} keepMounted={false}>
+      <Tabs value={tab} onChange={setTab} className={classes.tabs} keepMounted={false}>
         <Tabs.List grow>
           <Tabs.Tab value="steps">Steps</Tabs.Tab>
           <Tabs.Tab value="stream">Stream</Tabs.Tab>

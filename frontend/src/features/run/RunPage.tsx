@@ -23,7 +23,8 @@ export default function RunPage({ id }: { id: string }) {
   const [search, setSearch] = useSearchParams();
   const run = data?.execution ?? null;
   const phase = phaseOf(run?.status ?? null, view.status);
-  const selection = selectionOf(view, search.get("call"), phase);
+  const chosen = search.get("call");
+  const selection = selectionOf(view, chosen, phase);
   useEndOf(view.endedAt, run, refetch);
   useTitle(run?.agent?.name ?? "Run");
 
@@ -47,6 +48,7 @@ export default function RunPage({ id }: { id: string }) {
         <Meters view={view} initial={run?.budget} isWorking={status === "RUNNING" || status === "CANCELLING"} />
       </div>
       <Panes
+        chosen={chosen}
         steps={<StepsPane view={view} selectedId={selection?.id ?? null} onSelect={select} />}
         stream={<StreamPane run={run} view={view} phase={phase} problem={problem} selectedId={selection?.id ?? null} onSelect={select} />}
         details={<DetailsPane run={run} view={view} selection={selection} />}
