@@ -5,6 +5,7 @@ export function explainFault(error: CombinedError): string {
   if (error.networkError !== undefined && error.response === undefined) {
     return "The server did not answer. It may be restarting; nothing that was started is lost.";
   }
+  if (statusOf(error) === 413) return "That is more than one request may carry. Use fewer or smaller files.";
   const code = error.graphQLErrors[0]?.extensions["code"];
   if (code === "RATE_LIMITED") return "Too many requests in a short time. Wait a moment and try again.";
   if (code === "FORBIDDEN") return "You are signed in, but this is not open to you.";
@@ -13,6 +14,9 @@ export function explainFault(error: CombinedError): string {
 
 export function isSignedOut(error: CombinedError | undefined): boolean {
   if (error === undefined) return false;
-  const status = (error.response as { status?: number } | undefined)?.status;
-  return status === 401 || error.graphQLErrors.some((fault) => fault.extensions["code"] === "UNAUTHENTICATED");
+  return statusOf(error) === 401 || error.graphQLErrors.some((fault) => fault.extensions["code"] === "UNAUTHENTICATED");
+}
+
+function statusOf(error: CombinedError): number | undefined {
+  return (error.response as { status?: number } | undefined)?.status;
 }

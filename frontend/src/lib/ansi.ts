@@ -17,10 +17,12 @@ const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "wh
 // oxlint-disable-next-line no-control-regex -- escape sequences are what is read here
 const ESCAPES = /\u001b(?:\[([0-9;:?]*)[ -/]*([@-~])|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\^_])/g;
 const LONGEST_LINE = 2_000;
+/** A tail is read anew at every change, so it must not cost as much as the whole. */
+const TAIL_CHARS = 64 * 1024;
 
 /** The last lines of a terminal's text, each as its coloured segments. */
 export function lastLines(text: string, count: number): AnsiSegment[][] {
-  const lines = text.replace(/\r\n/g, "\n").replace(/\n$/, "").split("\n").slice(-count);
+  const lines = text.slice(-TAIL_CHARS).replace(/\r\n/g, "\n").replace(/\n$/, "").split("\n").slice(-count);
   let style = PLAIN;
   return lines.map((line) => {
     const parsed = parseLine(afterCarriageReturn(line).slice(0, LONGEST_LINE), style);
