@@ -1,0 +1,30 @@
+import { IconFile, IconFileText, IconPhoto, IconTable } from "@tabler/icons-react";
+import { useState } from "react";
+import { formatBytes } from "@/lib/format";
+import type { ArtifactView } from "../model/types";
+import { ArtifactModal } from "./ArtifactModal";
+import classes from "./artifacts.module.css";
+import { previewKind } from "./kinds";
+
+const ICONS = { image: IconPhoto, table: IconTable, markdown: IconFileText, text: IconFileText, none: IconFile };
+
+export function ArtifactList({ artifacts }: { artifacts: ArtifactView[] }) {
+  const [openId, setOpenId] = useState<string | null>(null);
+  const open = artifacts.find(({ id }) => id === openId);
+  if (artifacts.length === 0) return null;
+  return (
+    <div className={classes.list} role="group" aria-label="Artifacts">
+      {artifacts.map((artifact) => {
+        const Icon = ICONS[previewKind(artifact.mediaType, artifact.byteSize)];
+        return (
+          <button key={artifact.id} type="button" className={classes.chip} onClick={() => setOpenId(artifact.id)}>
+            <Icon size={14} aria-hidden />
+            {artifact.name}
+            <span className="faint">· {formatBytes(artifact.byteSize)}</span>
+          </button>
+        );
+      })}
+      {open && <ArtifactModal artifact={open} onClose={() => setOpenId(null)} />}
+    </div>
+  );
+}

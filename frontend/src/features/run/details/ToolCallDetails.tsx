@@ -1,0 +1,52 @@
+import { useQuery } from "urql";
+import { formatDuration } from "@/lib/format";
+import { toolState } from "../model/steps";
+import type { SandboxView, ToolCallView } from "../model/types";
+import { ToolCallDetailsQuery } from "../run.graphql";
+import { Arguments } from "./Arguments";
+import { Fact, Facts, Heading } from "./Facts";
+import { SandboxFacts } from "./SandboxFacts";
+import classes from "./details.module.css";
+
+const TONES = { running: "accent", ok: "ok", bad: "bad", lost: "warn", stopped: "dim" } as const;
+
+export function ToolCallDetails({ call, sandbox, isOver }: { call: ToolCallView; sandbox: SandboxView | null; isOver: boolean }) {
+  const [{ data }] = useQuery({ query: ToolCallDetailsQuery, variables: { id: call.id } });
+  const more = data?.node != null && "toolVersion" in data.node ? data.node : null;
+  return (
+    <>
+      <Heading>Tool call</Heading>
+      <Facts>
+        <Fact name="Tool">{call.tool}</Fact>
+        <Fact name="Version">{more?.toolVersion}</Fact>
+        <Fact name="State" tone={TONES[toolState(call)]}>
+          {stateText(call)}
+        </Fact>
+        <Fact name="Time">{call.durationMs === null ? null : formatDuration(call.durationMs)}</Fact>
+        <Fact name="Time limit">{call.timeoutMs === null ? null : formatDuration(call.timeoutMs)}</Fact>
+        <Fact name="Fingerprint">
+          <span title={call.fingerprint}>{call.fingerprint.slice(0, 12)}</span>
+        </Fact>
+        <Fact name="Side effects">{call.sideEffect?.toLowerCase().replaceAll("_", " ")}</Fact>
+        <Fact name="Output">{outputText(call)}</Fact>
+      </Facts>
+      {call.error !== null && (
+        <p className={classes.fault}>
+          <code>{call.error.code}</code> {call.error.message}
+        </p>
+      )}
+      <Arguments value={call.arguments} raw={call.rawArguments} />
+      <SandboxFacts sandbox={more?.sandbox ?? sandbox} isOver={isOver} />
+    </>
+  );
+}
+
+function stateText(call: ToolCallView): string {
+  const exit = call.exitCode === null ? "" : ` · exit ${call.exitCode}`;
+  return (call.state === "STARTED" ? "running" : call.state.toLowerCase()) + exit;
+}
+
+function outputText({ truncated, lossy }: ToolCallView): string | null {
+  const notes = [...(truncated ? ["shortened"] : []), ...(lossy ? ["some bytes were not text"] : [])];
+  return notes.length === 0 ? null : notes.join(", ");
+}

@@ -1,0 +1,146 @@
+import type {
+  CallState,
+  ExecutionStatus,
+  FinishReason,
+  RunEventFragment,
+  SandboxTier,
+  SideEffect,
+  StopReasonCode,
+  ToolCallState,
+} from "@/graphql/generated/graphql";
+import type { Budget } from "./budget";
+
+export type RunEvent = RunEventFragment;
+export type EventOf<Name extends RunEvent["__typename"]> = Extract<RunEvent, { __typename: Name }>;
+
+export interface CallFault {
+  code: string;
+  message: string;
+}
+
+export interface TokensByKind {
+  input: number;
+  cachedInput: number;
+  output: number;
+  reasoning: number;
+  total: number;
+}
+
+export interface ModelCallView {
+  id: string;
+  iteration: number;
+  sequence: number;
+  alias: string;
+  deployment: string;
+  state: CallState;
+  text: string;
+  reservedCost: number;
+  reservedTokens: number;
+  tokens: TokensByKind | null;
+  cost: number | null;
+  estimated: boolean;
+  finishReason: FinishReason | null;
+  error: CallFault | null;
+  startedAt: number;
+  durationMs: number | null;
+}
+
+/** What a tool printed, capped for display; `droppedChars` were cut from its head. */
+export interface ToolOutput {
+  text: string;
+  droppedChars: number;
+  stderrTail: string;
+}
+
+export interface ToolCallView {
+  id: string;
+  iteration: number;
+  ordinal: number;
+  sequence: number;
+  tool: string;
+  state: ToolCallState;
+  arguments: unknown;
+  rawArguments: string;
+  sideEffect: SideEffect | null;
+  fingerprint: string;
+  timeoutMs: number | null;
+  startedAt: number;
+  durationMs: number | null;
+  output: ToolOutput;
+  result: string | null;
+  exitCode: number | null;
+  error: CallFault | null;
+  truncated: boolean;
+  lossy: boolean;
+  omittedBytes: number;
+  fullOutputId: string | null;
+}
+
+/** A new attempt took over: what its predecessor left open is lost and done again. */
+export interface AttemptItem {
+  type: "attempt";
+  key: string;
+  attempt: number;
+  lostModelCalls: number;
+  lostToolCalls: number;
+  lostReservedCost: number;
+}
+
+export type StreamItem =
+  | { type: "model"; key: string }
+  | { type: "tool"; key: string }
+  | { type: "warning"; key: string; code: string; message: string }
+  | AttemptItem;
+
+export interface IterationView {
+  number: number;
+  startedAt: number;
+  endedAt: number | null;
+  items: StreamItem[];
+}
+
+export interface SandboxView {
+  id: string;
+  tier: SandboxTier;
+  image: string;
+  enforced: string[];
+  expiresAt: string | null;
+}
+
+export interface ArtifactView {
+  id: string;
+  name: string;
+  mediaType: string;
+  byteSize: number;
+}
+
+export interface StopReasonView {
+  code: StopReasonCode;
+  message: string;
+  limit: string | null;
+  iteration: number | null;
+}
+
+/** Everything the run page shows that comes from the log. */
+export interface RunView {
+  task: string | null;
+  status: ExecutionStatus | null;
+  attempt: number;
+  queuedAt: number | null;
+  startedAt: number | null;
+  endedAt: number | null;
+  /** Notices from before the next iteration starts. */
+  notices: StreamItem[];
+  iterations: IterationView[];
+  modelCalls: Record<string, ModelCallView>;
+  toolCalls: Record<string, ToolCallView>;
+  /** Model calls of superseded parts that never settled, by id. */
+  lostCalls: Record<string, ModelCallView>;
+  sandboxes: SandboxView[];
+  artifacts: ArtifactView[];
+  budget: Budget | null;
+  budgetAt: number | null;
+  cancelRequested: boolean;
+  stopReason: StopReasonView | null;
+  answer: string | null;
+}

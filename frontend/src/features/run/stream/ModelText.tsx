@@ -1,0 +1,38 @@
+import { memo } from "react";
+import { formatMoney } from "@/lib/format";
+import { Markdown } from "@/ui/Markdown";
+import type { ModelCallView } from "../model/types";
+import classes from "./stream.module.css";
+
+interface Props {
+  call: ModelCallView;
+  onSelect: (id: string) => void;
+}
+
+export const ModelText = memo(function ModelText({ call, onSelect }: Props) {
+  const isWriting = call.state === "STARTED";
+  return (
+    <div className={classes.say} id={call.id} data-writing={isWriting || undefined}>
+      {call.text !== "" && <Markdown text={call.text} streaming={isWriting} />}
+      {isWriting && call.text === "" && <p className={classes.thinking}>Waiting for {call.alias || "the model"}</p>}
+      {troubleOf(call) !== null && (
+        <p className={classes.line} data-tone={call.state === "FAILED" ? "bad" : "warn"}>
+          <span>{troubleOf(call)}</span>
+          <button type="button" className={classes.more} onClick={() => onSelect(call.id)}>
+            Details
+          </button>
+        </p>
+      )}
+    </div>
+  );
+});
+
+function troubleOf(call: ModelCallView): string | null {
+  const charged = call.cost ?? call.reservedCost;
+  if (call.state === "LOST") return `This model call was lost in an interruption and is charged at the reserved ${formatMoney(charged)}.`;
+  if (call.state === "FAILED") return `The model call failed: ${call.error?.message ?? "no reason was given"}`;
+  if (call.state === "CANCELLED") return "The model call was cancelled.";
+  if (call.finishReason === "LENGTH") return "The model reached its limit of output tokens here.";
+  if (call.finishReason === "CONTENT_FILTER") return "The provider's filter cut the text off here.";
+  return null;
+}
