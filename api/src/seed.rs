@@ -1,6 +1,5 @@
 //! What a fresh embedded installation starts with: a tenant, a project, an API key, and the demo's resources.
 
-use bytes::Bytes;
 use domain::access::{ApiKeyPorts, CreateApiKey, Project, ProjectRole, Tenant, create_api_key};
 use domain::budget::Limits;
 use domain::ctx::{OpContext, PageRequest, Principal};
@@ -14,11 +13,9 @@ use secrecy::ExposeSecret;
 
 use crate::config::DemoModel;
 use crate::graphql::Services;
-use crate::scripted_model::DEMO_MODEL;
+use crate::scripted_model::demo;
 use crate::wiring::WiringError;
 
-/// Slug of the demo's agent.
-pub const DEMO_AGENT: &str = "dependency-auditor";
 const MEBIBYTE: u64 = 1024 * 1024;
 
 /// What was found or made.
@@ -73,8 +70,8 @@ pub async fn demo_project(services: &Services, owner: Principal) -> Result<Proje
 /// The slug of the agent that the demo runs: one for the scripted model, one for each real model.
 pub fn demo_agent_slug(model: Option<&DemoModel>) -> String {
     match model {
-        None => DEMO_AGENT.to_owned(),
-        Some(model) => format!("{DEMO_AGENT}-{}", slug_of(&model.deployment)),
+        None => demo::AGENT.to_owned(),
+        Some(model) => format!("{}-{}", demo::AGENT, slug_of(&model.deployment)),
     }
 }
 
@@ -158,7 +155,7 @@ impl Maker<'_> {
         Spec::Model(ModelSpec {
             protocol: ModelProtocol::OpenaiCompatible,
             provider: ModelSpec::SCRIPTED.to_owned(),
-            deployment: DEMO_MODEL.to_owned(),
+            deployment: demo::MODEL.to_owned(),
             alias: "scripted".to_owned(),
             base_url: ModelSpec::SCRIPTED_URL.to_owned(),
             credential_id: None,
@@ -211,7 +208,7 @@ fn profile(connection_id: ResourceId) -> Spec {
 
 fn agent(model_id: ResourceId, profile: ResourceId, has_price: bool) -> Spec {
     Spec::Agent(AgentSpec {
-        instructions: crate::scripted_model::DEMO_INSTRUCTIONS.to_owned(),
+        instructions: demo::INSTRUCTIONS.to_owned(),
         model_id,
         sandbox_profile_id: Some(profile),
         tools: ["run_python", "run_javascript", "run_shell", "write_file", "read_file"].map(str::to_owned).to_vec(),
@@ -227,9 +224,4 @@ fn agent(model_id: ResourceId, profile: ResourceId, has_price: bool) -> Spec {
         },
         loop_policy: LoopPolicy::default(),
     })
-}
-
-/// The file that the demo works on: this repository's own lock file, as it was when the program was built.
-pub fn demo_lock_file() -> Bytes {
-    Bytes::from_static(include_bytes!("../../Cargo.lock"))
 }

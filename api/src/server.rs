@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::SignIn;
 use crate::config::Config;
 use crate::http::{HostPolicy, Settings, Transport, protect};
-use crate::scripted_model::{ScriptedModel, ScriptedModelOptions};
+use crate::scripted_model::{Script, ScriptedModel, ScriptedModelOptions};
 use crate::studio::Studio;
 use crate::wiring::{Wiring, WiringError, wire};
 use crate::worker::{Worker, reap};
@@ -28,6 +28,8 @@ use crate::{artifact_links, graphql, private_file, seed, studio};
 
 /// GraphQL requests may carry input files; see the limits of the start call.
 const BODY_BYTES: usize = 1024 * 1024;
+/// The scripted model serves only this process.
+const SCRIPTED_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 /// Below the data directory: where the server is, and a token for the command line of this machine.
 pub const LOCAL_ACCESS: &str = "local.json";
@@ -67,7 +69,7 @@ pub async fn serve(config: Config, ready_file: Option<PathBuf>, stop: Cancellati
         format!("cannot listen on {}: {error}; choose another address with --listen", config.listen)
     })?;
     let address = listener.local_addr()?;
-    let scripted = ScriptedModel::bind(ScriptedModelOptions::demo()).await?;
+    let scripted = ScriptedModel::bind(ScriptedModelOptions { listen: SCRIPTED_LISTEN, script: Script::demo()? }).await?;
     let wiring = wire(&config, scripted.url(), tasks.clone()).await?;
     let seeded = seed::seed(&wiring.services, config.demo_model.as_ref()).await?;
     let background = Background::start(&config, &wiring.ports, &wiring, scripted, &stop);

@@ -9,11 +9,8 @@ use serde_json::{Value, json};
 use super::follow::{Outcome, follow};
 use super::graphql_client::Client;
 use super::{DemoArgs, tools};
-use crate::seed::demo_lock_file;
+use crate::scripted_model::demo::{CARGO_LOCK, TASK};
 use crate::wiring::WiringError;
-
-const TASK: &str = "Audit the dependencies in inputs/Cargo.lock: how many packages are there, which exist in several \
-     versions, which families of crates are the largest? Leave a chart and a table of the duplicates in outputs/.";
 
 pub(super) fn run(args: DemoArgs) -> ExitCode {
     let mut outcome = Outcome::default();
@@ -33,8 +30,8 @@ async fn demo(args: DemoArgs) -> Result<Outcome, WiringError> {
         None => Client::local(&args.client.data_dir)?,
     };
     let lock_file = match &args.lock_file {
-        Some(path) => tools::read(path)?.into(),
-        None => demo_lock_file(),
+        Some(path) => tools::read(path)?,
+        None => CARGO_LOCK.to_owned(),
     };
     let agent = demo_agent(&client).await?;
     let execution = start(&client, &agent, &lock_file).await?;
@@ -59,7 +56,7 @@ async fn start(client: &Client, agent: &str, lock_file: &[u8]) -> Result<String,
     getrandom::fill(&mut random)?;
     let input = json!({
         "agentId": agent,
-        "task": TASK,
+        "task": TASK.trim(),
         "files": [{ "name": "Cargo.lock", "contentBase64": STANDARD.encode(lock_file) }],
         "idempotencyKey": data_encoding::HEXLOWER.encode(&random),
     });

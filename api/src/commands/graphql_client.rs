@@ -46,7 +46,7 @@ impl Client {
             None => Ok(Self { url: ready.url, ..Self::local(data_dir)? }),
             Some(token) => {
                 infra::http::install_crypto_provider();
-                let demo_agent = crate::seed::DEMO_AGENT.to_owned();
+                let demo_agent = crate::scripted_model::demo::AGENT.to_owned();
                 Ok(Self { http: infra::http::client(TIMEOUT)?, url: ready.url, token, demo_agent })
             }
         }

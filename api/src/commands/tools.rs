@@ -12,7 +12,7 @@ use tracing_subscriber::EnvFilter;
 use super::graphql_client::Client;
 use super::{ClientArgs, ConfigArgs, SandboxRuntimeArgs, ScriptedModelArgs, load};
 use crate::config::environment;
-use crate::scripted_model::{ScriptedModel, ScriptedModelOptions};
+use crate::scripted_model::{Script, ScriptedModel, ScriptedModelOptions};
 use crate::wiring::{WiringError, open_store};
 
 /// Prints a text and a line end.
@@ -86,14 +86,13 @@ pub(super) fn sandbox_runtime(args: SandboxRuntimeArgs) -> ExitCode {
 pub(super) fn scripted_model(args: ScriptedModelArgs) -> ExitCode {
     start_logging();
     on_runtime(async move {
-        let options = match args.script {
-            None => ScriptedModelOptions::demo(),
-            Some(path) => ScriptedModelOptions::from_file(&path)?,
+        let script = match args.script {
+            None => Script::demo()?,
+            Some(path) => Script::load(&path)?,
         };
-        let model = ScriptedModel::bind(options.listening_on(args.listen)).await?;
+        let model = ScriptedModel::bind(ScriptedModelOptions { listen: args.listen, script }).await?;
         print(&model.url());
-        model.serve(stop_on_signal()).await;
-        Ok(())
+        Ok(model.serve(stop_on_signal()).await?)
     })
 }
 
