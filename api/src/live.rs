@@ -12,7 +12,12 @@ use domain::ctx::Scope;
 use domain::error::StoreError;
 use domain::event::{CommandWakeUps, EventBus, EventLog, Segment};
 use domain::execution::ExecutionRef;
+use domain::ids::TenantId;
+use futures_util::StreamExt;
+use futures_util::stream::{BoxStream, unfold};
 use tokio::sync::{Notify, broadcast, watch};
+
+use crate::graphql::{Changed, Follow};
 
 /// Bytes of one execution's tail.
 const TAIL_BYTES: usize = 256 * 1024;
@@ -20,6 +25,8 @@ const TAIL_BYTES: usize = 256 * 1024;
 const TAILS: usize = 256;
 /// How long a follower waits for a wake-up before it looks by itself: another process may have written.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// How often lists look at everything: another process may have written.
+const LOOK_AT_ALL_AGAIN: Duration = Duration::from_secs(2);
 /// Changed executions that a slow list may lag behind; beyond that it reads everything again.
 const CHANGES: usize = 1024;
 
@@ -47,8 +54,7 @@ impl Live {
         Arc::new(Self { log, watched: Mutex::default(), changes, queued: Notify::new() })
     }
 
-    /// Resolves when the committed head may be beyond `seen`, or after a moment.
-    pub async fn changed(&self, execution: ExecutionRef, seen: u64) {
+    async fn head_moved(&self, execution: ExecutionRef, seen: u64) {
         let mut head = self.with(execution, |watched| watched.head.subscribe());
         // The sender may be dropped when the entry is evicted; then the timer ends the wait.
         let moved = async {
@@ -57,11 +63,6 @@ impl Live {
             }
         };
         let _ = tokio::time::timeout(LOOK_AGAIN, moved).await;
-    }
-
-    /// Executions of all tenants that change from now on.
-    pub fn changes(&self) -> broadcast::Receiver<ExecutionRef> {
-        self.changes.subscribe()
     }
 
     /// Resolves when an execution may wait for a worker.
@@ -157,6 +158,28 @@ impl CommandWakeUps for Live {
     async fn command(&self, execution: ExecutionRef) {
         let commands = self.with(execution, |watched| Arc::clone(&watched.commands));
         commands.notified().await;
+    }
+}
+
+#[async_trait]
+impl Follow for Live {
+    async fn changed(&self, execution: ExecutionRef, seen_head: u64) {
+        self.head_moved(execution, seen_head).await;
+    }
+
+    fn changes(&self, tenant: TenantId) -> BoxStream<'static, Changed> {
+        unfold(self.changes.subscribe(), move |mut changes| async move {
+            loop {
+                let changed = match tokio::time::timeout(LOOK_AT_ALL_AGAIN, changes.recv()).await {
+                    Ok(Ok(execution)) if execution.tenant_id == tenant => Changed::Execution(execution),
+                    Ok(Ok(_)) => continue,
+                    Ok(Err(broadcast::error::RecvError::Lagged(_))) | Err(_) => Changed::Any,
+                    Ok(Err(broadcast::error::RecvError::Closed)) => return None,
+                };
+                return Some((changed, changes));
+            }
+        })
+        .boxed()
     }
 }
 

@@ -12,11 +12,11 @@ use domain::event::{LogWriter, log_writer};
 use domain::execution::{CallContext, ExecutionReader, ExecutionStore};
 use domain::model_call::{DeltaSink, ModelEndpoint, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::resource::{ModelSpec, ResourceStore, SecretStore};
-use infra::artifact_dir::ArtifactDir;
+use infra::artifact_dir::DirArtifactStore;
 use infra::clock::{OsEntropy, SystemClock};
 use infra::data_dir::DataDir;
 use infra::model::{CallLimits, OpenAiCompatible};
-use infra::secret::KeyFile;
+use infra::secret::KeyFileSecretStore;
 use infra::sql::{SqlOptions, SqlStore};
 use sandbox::manager::SandboxManager;
 use secrecy::ExposeSecret;
@@ -70,8 +70,8 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let store = open_store(config, &data_dir).await?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
-    let artifacts: Arc<dyn ArtifactStore> = Arc::new(ArtifactDir::open(&data_dir.path().join("artifacts"))?);
-    let secrets: Arc<dyn SecretStore> = Arc::new(KeyFile::open(&data_dir.path().join("secret.key"))?);
+    let artifacts: Arc<dyn ArtifactStore> = Arc::new(DirArtifactStore::open(&data_dir.path().join("artifacts"))?);
+    let secrets: Arc<dyn SecretStore> = Arc::new(KeyFileSecretStore::open(&data_dir.path().join("secret.key"))?);
     let local_sandbox = Arc::new(match config.local_sandbox {
         true => LocalSandbox::new(data_dir.path(), &*entropy)?,
         false => LocalSandbox::none(),
