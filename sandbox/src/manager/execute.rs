@@ -28,7 +28,13 @@ pub(super) async fn execute(
     request.env = prepared.env;
     request.timeout = Some(timeout.min(context.time_left));
     match remote.run(&request, &mut Forward(output), &context.cancel).await {
-        Ok(outcome) => Ok(exit(outcome.end)),
+        Ok(outcome) => {
+            if !outcome.is_stopped {
+                // Something of it may still run: nothing else may run beside it. The next tool finds the sandbox gone.
+                remote.kill().await.map_err(|error| failure(&error))?;
+            }
+            Ok(exit(outcome.end))
+        }
         Err(Error::Rejected(reply)) => Ok(Exit::NotStarted(reply.message)),
         Err(error) => Err(failure(&error)),
     }

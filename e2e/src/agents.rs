@@ -1,0 +1,80 @@
+//! Makes the resources that a test needs, through the public API.
+
+use serde_json::{Value, json};
+
+use crate::Result;
+use crate::client::{Client, text};
+
+/// What a test's agent is like.
+#[derive(Debug, Clone)]
+pub struct AgentSpec {
+    /// Slug of agent and model.
+    pub slug: String,
+    /// The scripted model's scenario.
+    pub scenario: String,
+    /// Where the scripted model is; `scripted:` for the server's own.
+    pub base_url: String,
+    /// Tools.
+    pub tools: Vec<String>,
+    /// Limits.
+    pub limits: Value,
+}
+
+impl AgentSpec {
+    /// An agent of this scenario, with the tool `note` and the server's own scripted model.
+    pub fn new(slug: &str, scenario: &str) -> Self {
+        Self {
+            slug: slug.to_owned(),
+            scenario: scenario.to_owned(),
+            base_url: "scripted:".to_owned(),
+            tools: vec!["note".to_owned()],
+            limits: json!({}),
+        }
+    }
+
+    /// With all tools that run code.
+    #[must_use]
+    pub fn with_sandbox(mut self) -> Self {
+        let tools = ["run_python", "run_javascript", "run_shell", "write_file", "read_file"];
+        self.tools.extend(tools.map(str::to_owned));
+        self
+    }
+}
+
+/// The caller's first project.
+pub async fn project(client: &Client) -> Result<String> {
+    let data = client.query("{ viewer { defaultProject { id } } }", json!({})).await?;
+    text(&data, "/viewer/defaultProject/id")
+}
+
+/// Makes model and agent and publishes both; returns the agent's id.
+pub async fn create(client: &Client, spec: &AgentSpec) -> Result<String> {
+    let project = project(client).await?;
+    let model = json!({
+        "projectId": project, "slug": spec.slug, "name": spec.slug, "publish": true,
+        "spec": {
+            "protocol": "OPENAI_COMPATIBLE", "provider": "scripted", "deployment": spec.scenario, "alias": "scripted",
+            "baseUrl": spec.base_url, "contextWindow": 1_000_000, "maxOutputTokens": 100_000,
+            "price": { "inputPerMillionUsd": "1", "outputPerMillionUsd": "2" },
+        },
+    });
+    let model = client.mutate("modelCreate", "ModelCreateInput", "model { id }", model).await?;
+    let needs_sandbox = spec.tools.iter().any(|tool| tool != "note");
+    let profile = if needs_sandbox { Some(sandbox_profile(client, &project).await?) } else { None };
+    let agent = json!({
+        "projectId": project, "slug": spec.slug, "name": spec.slug, "publish": true,
+        "spec": {
+            "instructions": "Do the task.", "modelId": text(&model, "/model/id")?, "sandboxProfileId": profile,
+            "tools": spec.tools, "limits": spec.limits,
+        },
+    });
+    let agent = client.mutate("agentCreate", "AgentCreateInput", "agent { id }", agent).await?;
+    text(&agent, "/agent/id")
+}
+
+/// The seeded sandbox profile.
+pub async fn sandbox_profile(client: &Client, project: &str) -> Result<String> {
+    let document = "query P($project: ID!) { sandboxProfiles(projectId: $project) { nodes { id slug } } }";
+    let data = client.query(document, json!({ "project": project })).await?;
+    text(&data, "/sandboxProfiles/nodes/0/id")
+}
