@@ -1,7 +1,7 @@
 //! Lists: Relay connections with keyset cursors. Pages of 25 unless asked otherwise, of 100 at most, never clamped.
 
-use async_graphql::connection::{Connection, CursorType, Edge};
 use async_graphql::OutputType;
+use async_graphql::connection::{Connection, CursorType, Edge};
 use data_encoding::BASE64URL_NOPAD;
 use domain::ctx::{Page, PageRequest};
 
@@ -20,16 +20,16 @@ pub type Listing<T> = Connection<RowCursor, T>;
 pub struct RowCursor(pub String);
 
 impl CursorType for RowCursor {
-    type Error = ApiError;
+    type Error = &'static str;
 
-    fn decode_cursor(text: &str) -> Result<Self, ApiError> {
-        let malformed = || ApiError::bad_input("after is not a cursor of this list; pass an endCursor, or leave it out");
-        let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| malformed())?;
+    fn decode_cursor(text: &str) -> Result<Self, &'static str> {
+        const MALFORMED: &str = "after is not a cursor of this list; pass an endCursor, or leave it out";
+        let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| MALFORMED)?;
         match bytes.split_first() {
             Some((&VERSION, key)) if key.len() <= LONGEST_KEY => {
-                String::from_utf8(key.to_vec()).map(Self).map_err(|_| malformed())
+                String::from_utf8(key.to_vec()).map(Self).map_err(|_| MALFORMED)
             }
-            Some(_) | None => Err(malformed()),
+            Some(_) | None => Err(MALFORMED),
         }
     }
 
@@ -43,7 +43,7 @@ pub fn page_request(first: Option<i32>, after: Option<&str>) -> Result<PageReque
     let first = first.unwrap_or(DEFAULT_FIRST);
     let valid = u32::try_from(first).ok().filter(|_| (1..=MOST).contains(&first));
     let first = valid.ok_or_else(|| ApiError::bad_input(format!("first must be from 1 to {MOST}, and is {first}")))?;
-    let after = after.map(RowCursor::decode_cursor).transpose()?.map(|cursor| cursor.0);
+    let after = after.map(RowCursor::decode_cursor).transpose().map_err(ApiError::bad_input)?.map(|cursor| cursor.0);
     Ok(PageRequest { first, after })
 }
 

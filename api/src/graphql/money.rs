@@ -118,7 +118,11 @@ impl PriceInput {
 pub fn usd(text: &Decimal, base: &[&str], field: &str, faults: &mut Faults) -> NanoUsd {
     NanoUsd::from_usd_text(&text.0).unwrap_or_else(|| {
         let path: Vec<_> = base.iter().copied().chain([field]).collect();
-        faults.add(&path, "MALFORMED", "must be a plain number of dollars with at most 9 decimals, for example \"0.05\"");
+        faults.add(
+            &path,
+            "MALFORMED",
+            "must be a plain number of dollars with at most 9 decimals, for example \"0.05\"",
+        );
         NanoUsd(1)
     })
 }

@@ -30,13 +30,13 @@ pub enum UserError {
 pub struct InputError {
     /// What is wrong and how to mend it.
     #[graphql(owned)]
-    message: String,
+    pub message: String,
     /// Path of the input field, for example ["input", "limits", "maxTokens"].
     #[graphql(owned)]
-    path: Option<Vec<String>>,
+    pub path: Option<Vec<String>>,
     /// Stable code, listed in docs/errors.md.
     #[graphql(owned)]
-    code: String,
+    pub code: String,
 }
 
 impl From<InvalidInput> for UserError {

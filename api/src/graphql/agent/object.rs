@@ -2,6 +2,7 @@
 
 use async_graphql::{ComplexObject, Context, Enum, InputObject, SimpleObject};
 use domain::budget;
+use domain::ids::ResourceId;
 use domain::resource::{self, AgentSpec};
 
 use crate::graphql::error::ApiError;
@@ -20,7 +21,7 @@ resource_head! {
 resource_version! {
     /// One version of an agent. An execution pins it together with the versions of everything that it uses.
     #[graphql(complex)]
-    AgentVersion, Agent(AgentSpec)
+    AgentVersion, Agent |row, spec| { resource_id: ResourceId = row.resource_id, spec: AgentSpec = spec }
 }
 
 resource_payload! {

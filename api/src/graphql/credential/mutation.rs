@@ -14,7 +14,11 @@ pub struct CredentialMutation;
 #[Object]
 impl CredentialMutation {
     /// Creates a credential with its first version.
-    async fn credential_create(&self, ctx: &Context<'_>, input: CredentialCreateInput) -> Result<CredentialPayload, ApiError> {
+    async fn credential_create(
+        &self,
+        ctx: &Context<'_>,
+        input: CredentialCreateInput,
+    ) -> Result<CredentialPayload, ApiError> {
         Ok(create(ctx, input.read()).await?.into())
     }
 

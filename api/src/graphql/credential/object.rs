@@ -1,7 +1,5 @@
 //! Credentials and their versions, as the API shows them: everything but the secret.
 
-use domain::resource::CredentialSpec;
-
 use crate::graphql::resource::{resource_head, resource_payload, resource_version};
 
 resource_head! {
@@ -11,7 +9,7 @@ resource_head! {
 
 resource_version! {
     /// One version of a credential. The sealed value is never returned.
-    CredentialVersion, Credential(CredentialSpec)
+    CredentialVersion, Credential |row, _sealed| {}
 }
 
 resource_payload! {

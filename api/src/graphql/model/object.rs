@@ -17,7 +17,7 @@ resource_head! {
 resource_version! {
     /// One version of a model.
     #[graphql(complex)]
-    ModelVersion, Model(ModelSpec)
+    ModelVersion, Model |row, spec| { spec: ModelSpec = spec }
 }
 
 resource_payload! {

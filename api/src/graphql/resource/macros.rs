@@ -55,53 +55,53 @@ macro_rules! resource_head {
     };
 }
 
-/// A version: `resource_version!(/// doc  #[graphql(complex)] AgentVersion, Agent(AgentSpec))`.
+/// A version: `resource_version!(/// doc  #[graphql(complex)] AgentVersion, Agent |row, spec| { ... })`. In braces: what
+/// further resolvers need of the stored row and its specification.
 macro_rules! resource_version {
-    ($(#[$attribute:meta])* $name:ident, $kind:ident($spec:ty)) => {
-        $(#[$attribute])*
+    ($(#[$attribute:meta])* $name:ident, $kind:ident |$row:ident, $spec:ident| {
+        $($kept:ident: $type:ty = $value:expr),*
+    }) => {
         #[derive(async_graphql::SimpleObject)]
+        $(#[$attribute])*
         pub struct $name {
             /// Its id.
             #[graphql(owned)]
-            id: async_graphql::ID,
+            pub id: async_graphql::ID,
             /// 1, 2, 3, ... within the resource.
             #[graphql(owned)]
-            number: i32,
+            pub number: i32,
             /// Draft or published.
             #[graphql(owned)]
-            state: $crate::graphql::resource::ResourceVersionState,
+            pub state: $crate::graphql::resource::ResourceVersionState,
             /// Hexadecimal SHA-256 of the stored specification.
             #[graphql(owned)]
-            digest: String,
+            pub digest: String,
             /// When it was written.
             #[graphql(owned)]
-            created_at: $crate::graphql::scalar::DateTime,
+            pub created_at: $crate::graphql::scalar::DateTime,
             /// When it was published.
             #[graphql(owned)]
-            published_at: Option<$crate::graphql::scalar::DateTime>,
-            /// The resource that it is a version of.
-            #[graphql(skip)]
-            pub(in crate::graphql) resource_id: domain::ids::ResourceId,
-            /// What it says.
-            #[graphql(skip)]
-            pub(in crate::graphql) spec: $spec,
+            pub published_at: Option<$crate::graphql::scalar::DateTime>,
+            $(
+                #[graphql(skip)]
+                $kept: $type,
+            )*
         }
 
         impl $name {
             /// A stored version; None when it is of another kind.
-            pub fn new(version: domain::resource::ResourceVersion) -> Option<Self> {
-                let domain::resource::Spec::$kind(spec) = version.spec else {
+            pub fn new($row: domain::resource::ResourceVersion) -> Option<Self> {
+                let domain::resource::Spec::$kind($spec) = $row.spec else {
                     return None;
                 };
                 Some(Self {
-                    id: version.id.to_string().into(),
-                    number: $crate::graphql::scalar::int(version.number),
-                    state: version.state.into(),
-                    digest: version.digest,
-                    created_at: version.created_at.into(),
-                    published_at: version.published_at.map(Into::into),
-                    resource_id: version.resource_id,
-                    spec,
+                    id: $row.id.to_string().into(),
+                    number: $crate::graphql::scalar::int($row.number),
+                    state: $row.state.into(),
+                    digest: $row.digest,
+                    created_at: $row.created_at.into(),
+                    published_at: $row.published_at.map(Into::into),
+                    $($kept: $value,)*
                 })
             }
         }

@@ -14,7 +14,11 @@ pub struct SandboxConnectionMutation;
 #[Object]
 impl SandboxConnectionMutation {
     /// Creates a sandbox connection with its first version.
-    async fn sandbox_connection_create(&self, ctx: &Context<'_>, input: SandboxConnectionCreateInput) -> Result<SandboxConnectionPayload, ApiError> {
+    async fn sandbox_connection_create(
+        &self,
+        ctx: &Context<'_>,
+        input: SandboxConnectionCreateInput,
+    ) -> Result<SandboxConnectionPayload, ApiError> {
         Ok(create(ctx, input.read()).await?.into())
     }
 

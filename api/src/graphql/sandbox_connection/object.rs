@@ -15,7 +15,7 @@ resource_head! {
 resource_version! {
     /// One version of a sandbox connection.
     #[graphql(complex)]
-    SandboxConnectionVersion, SandboxConnection(SandboxConnectionSpec)
+    SandboxConnectionVersion, SandboxConnection |row, spec| { spec: SandboxConnectionSpec = spec }
 }
 
 resource_payload! {

@@ -14,7 +14,11 @@ pub struct SandboxProfileMutation;
 #[Object]
 impl SandboxProfileMutation {
     /// Creates a sandbox profile with its first version.
-    async fn sandbox_profile_create(&self, ctx: &Context<'_>, input: SandboxProfileCreateInput) -> Result<SandboxProfilePayload, ApiError> {
+    async fn sandbox_profile_create(
+        &self,
+        ctx: &Context<'_>,
+        input: SandboxProfileCreateInput,
+    ) -> Result<SandboxProfilePayload, ApiError> {
         Ok(create(ctx, input.read()).await?.into())
     }
 

@@ -16,7 +16,7 @@ resource_head! {
 resource_version! {
     /// One version of a sandbox profile.
     #[graphql(complex)]
-    SandboxProfileVersion, SandboxProfile(SandboxProfileSpec)
+    SandboxProfileVersion, SandboxProfile |row, spec| { spec: SandboxProfileSpec = spec }
 }
 
 resource_payload! {

@@ -3,5 +3,5 @@
 mod object;
 mod query;
 
-pub use object::{Project, Tenant, Viewer};
-pub use query::ViewerQuery;
+pub use object::{Project, Tenant};
+pub use query::{ViewerQuery, visible_project};

@@ -49,7 +49,7 @@ pub enum PrincipalKind {
 pub struct Tenant {
     /// Its id.
     #[graphql(owned)]
-    id: ID,
+    pub id: ID,
     /// For people.
     name: String,
 }
@@ -65,7 +65,7 @@ impl From<access::Tenant> for Tenant {
 pub struct Project {
     /// Its id.
     #[graphql(owned)]
-    id: ID,
+    pub id: ID,
     /// For people.
     name: String,
     /// Unique in the tenant.

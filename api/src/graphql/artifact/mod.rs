@@ -1,0 +1,5 @@
+//! Files of executions.
+
+mod object;
+
+pub use object::{Artifact, visible_artifact};

@@ -1,0 +1,286 @@
+//! The events there are, as the API shows them. Types and members are a public contract: add, never change.
+
+use async_graphql::{ID, Interface, SimpleObject};
+use domain::event::{Cursor, Event, EventRecord};
+use domain::ids::ExecutionId;
+
+use crate::graphql::execution::{
+    CallError, CallState, ExecutionBudget, ExecutionStatus, FinishReason, OutputStream, SideEffect, StopReason,
+    ToolCallState,
+};
+use crate::graphql::money::{Money, TokenUsage};
+use crate::graphql::sandbox_connection::SandboxTier;
+use crate::graphql::scalar::{BigInt, DateTime, Json, int};
+
+/// One type for each event. In braces: each member with its type, made from the stored members in parentheses.
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident($($stored:ident),*) {
+        $($(#[$field_doc:meta])* $field:ident: $type:ty = $value:expr,)*
+    })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(SimpleObject)]
+            pub struct $name {
+                /// Its place in the log: 1, 2, 3, ... without holes.
+                #[graphql(owned)]
+                pub sequence: BigInt,
+                /// Opaque; executionEvents(after:) goes on behind this event.
+                #[graphql(owned)]
+                pub cursor: String,
+                /// When it happened.
+                #[graphql(owned)]
+                pub at: DateTime,
+                /// Whose log it is in.
+                #[graphql(owned)]
+                pub execution_id: ID,
+                /// The name of its type.
+                #[graphql(owned)]
+                pub kind: String,
+                /// The stored JSON, byte for byte.
+                #[graphql(owned)]
+                pub payload: Json,
+                $($(#[$field_doc])* $field: $type,)*
+            }
+        )*
+
+        /// One entry of an execution's log. Clients must handle types they do not know.
+        #[derive(Interface)]
+        #[graphql(
+            field(name = "sequence", ty = "BigInt", desc = "Its place in the log: 1, 2, 3, ... without holes."),
+            field(name = "cursor", ty = "String", desc = "Opaque; executionEvents(after:) goes on behind this event."),
+            field(name = "at", ty = "DateTime", desc = "When it happened."),
+            field(name = "execution_id", ty = "ID", desc = "Whose log it is in."),
+            field(name = "kind", ty = "String", desc = "The name of its type."),
+            field(name = "payload", ty = "Json", desc = "The stored JSON, byte for byte.")
+        )]
+        pub enum ExecutionEvent {
+            $($(#[$doc])* $name($name),)*
+        }
+
+        impl ExecutionEvent {
+            /// A stored event as its type; `payload` is the text that it was read from.
+            pub fn new(execution: ExecutionId, record: EventRecord, payload: String) -> Self {
+                let EventRecord { sequence, at_micros, event } = record;
+                let head = (Cursor { execution_id: execution, sequence }.to_string(), execution.to_string().into());
+                let (cursor, execution_id) = head;
+                let (sequence, at, payload) = (sequence.into(), at_micros.into(), Json::raw(payload));
+                match event {
+                    $(Event::$name { $($stored),* } => Self::$name($name {
+                        sequence,
+                        cursor,
+                        at,
+                        execution_id,
+                        kind: stringify!($name).to_owned(),
+                        payload,
+                        $($field: $value,)*
+                    }),)*
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// The execution was started by its caller and waits for a worker.
+    ExecutionQueued(task) {
+        /// What the agent is to do.
+        task: String = task,
+    }
+
+    /// A worker took the execution, for the first time or after another one was lost.
+    NodeAttemptStarted(attempt, supersedes_from) {
+        /// Number of the try.
+        attempt: i32 = int(attempt),
+        /// Events from this sequence on up to this one belong to an unfinished part that is done again: drop them when
+        /// folding.
+        supersedes_from: Option<BigInt> = supersedes_from.map(BigInt::from),
+    }
+
+    /// An iteration was opened.
+    IterationStarted(iteration) {
+        /// Its number.
+        iteration: i32 = int(iteration),
+    }
+
+    /// A model call was reserved and is about to be sent.
+    ModelCallStarted(iteration, model_call_id, alias, deployment, reserved_cost, reserved_tokens) {
+        /// The iteration that makes it.
+        iteration: i32 = int(iteration),
+        /// The call.
+        model_call_id: ID = model_call_id.to_string().into(),
+        /// The model's short name.
+        alias: String = alias,
+        /// The provider's name of the model.
+        deployment: String = deployment,
+        /// What it may cost at most.
+        reserved_cost: Money = reserved_cost.into(),
+        /// Tokens that it may use at most.
+        reserved_tokens: BigInt = reserved_tokens.into(),
+    }
+
+    /// A piece of a model's reply.
+    ModelCallDelta(model_call_id, text) {
+        /// The call.
+        model_call_id: ID = model_call_id.to_string().into(),
+        /// The piece.
+        text: String = text,
+    }
+
+    /// A model call ended and is paid.
+    ModelCallFinished(iteration, model_call_id, state, finish_reason, usage, cost, estimated, duration_ms, error) {
+        /// The iteration that made it.
+        iteration: i32 = int(iteration),
+        /// The call.
+        model_call_id: ID = model_call_id.to_string().into(),
+        /// How it ended.
+        state: CallState = state.into(),
+        /// Why the model stopped.
+        finish_reason: Option<FinishReason> = finish_reason.map(FinishReason::from),
+        /// Tokens used.
+        usage: TokenUsage = usage.into(),
+        /// What it cost.
+        cost: Money = cost.into(),
+        /// True when usage was estimated.
+        estimated: bool = estimated,
+        /// Milliseconds from start to end.
+        duration_ms: i32 = int(duration_ms),
+        /// Why it failed.
+        error: Option<CallError> = error.map(CallError::from),
+    }
+
+    /// A tool call is about to run.
+    ToolCallStarted(iteration, ordinal, tool_call_id, tool, arguments, side_effect, fingerprint, timeout_ms) {
+        /// The iteration whose reply asked for it.
+        iteration: i32 = int(iteration),
+        /// Its place among the calls of that reply, from 0.
+        ordinal: i32 = int(ordinal),
+        /// The call.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// Tool name, as the model wrote it.
+        tool: String = tool,
+        /// The arguments; null when they are not JSON (see rawArguments).
+        arguments: Option<Json> = Json::parse_text(arguments.clone()),
+        /// The arguments as text, exactly as the model wrote them.
+        raw_arguments: String = arguments,
+        /// What repeating it would do.
+        side_effect: SideEffect = side_effect.into(),
+        /// Hexadecimal SHA-256 over name and canonical arguments.
+        fingerprint: String = fingerprint,
+        /// Time limit of the call.
+        timeout_ms: Option<i32> = timeout_ms.map(int),
+    }
+
+    /// A sandbox runs.
+    SandboxStarted(sandbox_id, tier, image, enforced, expires_at_micros) {
+        /// The sandbox.
+        sandbox_id: ID = sandbox_id.to_string().into(),
+        /// Local or remote.
+        tier: SandboxTier = tier.into(),
+        /// Image name.
+        image: String = image,
+        /// What is enforced, as the server proved it.
+        enforced: Vec<String> = enforced,
+        /// When the server removes it by itself.
+        expires_at: Option<DateTime> = expires_at_micros.map(DateTime),
+    }
+
+    /// A piece of what a program printed.
+    SandboxOutput(tool_call_id, stream, text) {
+        /// The tool call that runs the program.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// Which stream.
+        stream: OutputStream = stream.into(),
+        /// The piece.
+        text: String = text,
+    }
+
+    /// Output was left out of the log.
+    OutputTruncated(tool_call_id, omitted_bytes, artifact_id) {
+        /// The tool call that printed it.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// How much was left out.
+        omitted_bytes: BigInt = omitted_bytes.into(),
+        /// The file that holds it, when it was kept.
+        artifact_id: Option<ID> = artifact_id.map(|id| id.to_string().into()),
+    }
+
+    /// A tool call ended.
+    ToolCallFinished(
+        iteration, ordinal, tool_call_id, tool, state, result, exit_code, error, duration_ms, truncated, lossy
+    ) {
+        /// The iteration whose reply asked for it.
+        iteration: i32 = int(iteration),
+        /// Its place among the calls of that reply, from 0.
+        ordinal: i32 = int(ordinal),
+        /// The call.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// Tool name, as the model wrote it.
+        tool: String = tool,
+        /// How it ended.
+        state: ToolCallState = state.into(),
+        /// What the model got to read.
+        result: String = result,
+        /// Exit code of a program.
+        exit_code: Option<i32> = exit_code,
+        /// Why it failed.
+        error: Option<CallError> = error.map(CallError::from),
+        /// Milliseconds from start to end.
+        duration_ms: i32 = int(duration_ms),
+        /// Whether output was left out of the result.
+        truncated: bool = truncated,
+        /// Whether output held bytes that are no UTF-8.
+        lossy: bool = lossy,
+    }
+
+    /// A file was left.
+    ArtifactCreated(artifact_id, name, media_type, byte_size, sha256) {
+        /// The file.
+        artifact_id: ID = artifact_id.to_string().into(),
+        /// Path below the outputs.
+        name: String = name,
+        /// Media type, guessed from the name.
+        media_type: String = media_type,
+        /// Size in bytes.
+        byte_size: BigInt = byte_size.into(),
+        /// Hexadecimal SHA-256 of the bytes.
+        sha256: String = sha256,
+    }
+
+    /// An iteration was closed.
+    IterationFinished(iteration) {
+        /// Its number.
+        iteration: i32 = int(iteration),
+    }
+
+    /// Totals changed.
+    BudgetUpdated(budget) {
+        /// Limits and what is used of them.
+        budget: ExecutionBudget = budget.into(),
+    }
+
+    /// Something that a person may want to know; the execution goes on.
+    WarningRaised(code, message) {
+        /// Stable code.
+        code: String = code,
+        /// For people.
+        message: String = message,
+    }
+
+    /// Somebody wants the execution to stop.
+    CancelRequested(by) {
+        /// The principal.
+        by: ID = by.to_string().into(),
+    }
+
+    /// The execution ended; the last event of its log.
+    ExecutionFinished(status, stop_reason, answer, budget) {
+        /// The terminal state.
+        status: ExecutionStatus = status.into(),
+        /// Why it ended.
+        stop_reason: StopReason = stop_reason.into(),
+        /// The final answer, or what there was of one.
+        answer: Option<String> = answer,
+        /// Limits and what was used of them.
+        budget: ExecutionBudget = budget.into(),
+    }
+}

@@ -1,0 +1,27 @@
+//! Executions: what they are, what they did, how they are started, cancelled and watched.
+
+mod budget;
+mod filter;
+mod iteration;
+mod model_call;
+mod mutation;
+mod object;
+mod query;
+mod sandbox;
+mod sight;
+mod start_input;
+mod status;
+mod tool_call;
+mod update_pace;
+mod updates;
+
+pub use budget::ExecutionBudget;
+pub use model_call::{CallError, CallState, FinishReason, ModelCall};
+pub use mutation::ExecutionMutation;
+pub use object::Execution;
+pub use query::ExecutionQuery;
+pub use sandbox::{OutputStream, Sandbox};
+pub use sight::{visible_execution, visible_model_call, visible_tool_call};
+pub use status::{ExecutionStatus, StopReason};
+pub use tool_call::{SideEffect, ToolCall, ToolCallState};
+pub use updates::UpdateSubscription;

@@ -1,0 +1,94 @@
+//! Sandboxes as the API shows them.
+
+use async_graphql::{Enum, ID, Object};
+use domain::sandbox;
+
+use crate::graphql::sandbox_connection::SandboxTier;
+use crate::graphql::sandbox_profile::SandboxNetwork;
+use crate::graphql::scalar::{BigInt, DateTime, int};
+
+/// A sandbox.
+pub struct Sandbox(pub sandbox::Sandbox);
+
+/// Where an execution's code runs.
+#[Object]
+impl Sandbox {
+    /// Its id.
+    pub async fn id(&self) -> ID {
+        self.0.id.to_string().into()
+    }
+
+    /// Local or remote.
+    async fn tier(&self) -> SandboxTier {
+        self.0.tier.into()
+    }
+
+    /// Image name.
+    async fn image(&self) -> &str {
+        &self.0.image
+    }
+
+    /// Where it stands.
+    async fn state(&self) -> SandboxState {
+        self.0.state.into()
+    }
+
+    /// What is enforced, as the server proved it: memory, pids, disk, network, ...
+    async fn enforced(&self) -> &[String] {
+        &self.0.enforced
+    }
+
+    /// What it may reach.
+    async fn network(&self) -> SandboxNetwork {
+        self.0.network.into()
+    }
+
+    /// Memory of all processes together.
+    async fn memory_bytes(&self) -> BigInt {
+        self.0.memory_bytes.into()
+    }
+
+    /// Size of the workspace.
+    async fn disk_bytes(&self) -> BigInt {
+        self.0.disk_bytes.into()
+    }
+
+    /// Processes at one time.
+    async fn pids(&self) -> i32 {
+        int(self.0.pids)
+    }
+
+    /// When it was asked for.
+    async fn created_at(&self) -> DateTime {
+        self.0.created_at.into()
+    }
+
+    /// When the server removes it by itself.
+    async fn expires_at(&self) -> Option<DateTime> {
+        self.0.expires_at.map(DateTime)
+    }
+}
+
+/// Where a sandbox stands. Clients must handle values they do not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+#[graphql(remote = "sandbox::SandboxState")]
+pub enum SandboxState {
+    /// About to be asked for, or asked for without an answer.
+    Intent,
+    /// Running.
+    Live,
+    /// To be removed; not yet seen to be gone.
+    KillPending,
+    /// Seen to be gone.
+    Gone,
+}
+
+/// Which stream of a program. Clients must handle values they do not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+#[graphql(remote = "sandbox::OutputStream")]
+pub enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
