@@ -20,4 +20,6 @@ pub mod model_call;
 pub mod money;
 pub mod resource;
 pub mod sandbox;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod tool_call;

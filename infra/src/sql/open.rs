@@ -96,7 +96,7 @@ async fn open_mysql(url: &str) -> Result<Engine, OpenError> {
     });
     let pool = Database::connect(options).await.map_err(OpenError::Connect)?;
     let mode = session_variable(&pool, &["sql_mode"]).await.map_err(OpenError::Connect)?;
-    if !mode.split(',').any(|word| matches!(word, "STRICT_TRANS_TABLES" | "STRICT_ALL_TABLES")) {
+    if !is_strict(&mode) {
         return Err(OpenError::NotStrict);
     }
     let names = ["transaction_isolation", "tx_isolation"];
@@ -104,6 +104,10 @@ async fn open_mysql(url: &str) -> Result<Engine, OpenError> {
         return Err(OpenError::Isolation);
     }
     Ok(Engine::MySql { pool })
+}
+
+fn is_strict(sql_mode: &str) -> bool {
+    sql_mode.split(',').any(|word| matches!(word, "STRICT_TRANS_TABLES" | "STRICT_ALL_TABLES"))
 }
 
 fn quiet(url: &str) -> ConnectOptions {
@@ -117,4 +121,32 @@ async fn session_variable(pool: &DatabaseConnection, names: &[&str]) -> Result<S
     let sql = format!("SHOW SESSION VARIABLES WHERE Variable_name IN ('{}')", names.join("', '"));
     let row = pool.query_one_raw(Statement::from_string(DbBackend::MySql, sql)).await?;
     row.map_or(Ok(String::new()), |row| row.try_get_by_index(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_is_strict_only_when_it_says_so() {
+        assert!(is_strict("STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"));
+        assert!(is_strict("PIPES_AS_CONCAT,STRICT_ALL_TABLES"));
+        for loose in ["", "NO_ENGINE_SUBSTITUTION", "NOT_STRICT_TRANS_TABLES"] {
+            assert!(!is_strict(loose), "{loose}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_opened_says_so_without_the_url() {
+        for (url, part) in [
+            ("postgres://u:secret@h/d", "must begin with"),
+            ("sqlite:///nowhere/at/all/secret.db", "cannot be opened"),
+            ("mysql://u:secret@127.0.0.1:1/d", "cannot be opened"),
+        ] {
+            let options = SqlOptions { url: url.to_owned() };
+            assert!(!format!("{options:?}").contains("secret"));
+            let error = SqlStore::open(options).await.err().unwrap();
+            assert!(error.to_string().contains(part) && !error.to_string().contains("secret"), "{error}");
+        }
+    }
 }
