@@ -33,7 +33,9 @@ function CsvTable({ text }: { text: string }) {
         <thead>
           <tr>
             {head.map((cell, column) => (
-              <th key={column}>{cell}</th>
+              <th key={column} className={isNumber(rows[0]?.[column] ?? "") ? classes.number : undefined}>
+                {cell}
+              </th>
             ))}
           </tr>
         </thead>
