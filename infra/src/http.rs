@@ -33,7 +33,8 @@ fn builder(connect: Duration) -> ClientBuilder {
         .retry(retry::never())
         .no_proxy()
         .connect_timeout(connect)
-        .pool_idle_timeout(Duration::from_secs(30))
+        // Common servers close idle connections after 5 s; a request that meets the closing fails and is not repeated.
+        .pool_idle_timeout(Duration::from_secs(4))
         .tcp_nodelay(true)
 }
 

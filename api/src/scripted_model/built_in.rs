@@ -130,7 +130,8 @@ fn fail(request: &ChatRequest) -> Result<Answer, Refusal> {
     for word in task.split_whitespace() {
         let reply = match word {
             "error" => start.text("A part, and then ").part(Part::Error("the scripted engine died".to_owned())),
-            "cut" => start.text("A part, and then ").part(Part::Cut),
+            // What was written before must have left when the connection is cut.
+            "cut" => start.text("A part, and then ").part_at(Duration::from_millis(50), Part::Cut),
             "stall" => start.text("A part, and then ").part(Part::Stall),
             "garbage" => start.part(Part::Garbage("data: {this is no JSON\n\n".to_owned())),
             "empty" => start,

@@ -121,7 +121,10 @@ fn refuse(refusal: &Refusal) -> Response {
 }
 
 async fn send_whole(stage: &Stage, reply: &Reply, request: &ChatRequest) -> Response {
-    let started = Instant::now();
+    // The pace between pieces is for those who watch them come.
+    if let Some(first) = reply.steps.first() {
+        stage.shutdown.run_until_cancelled(tokio::time::sleep(first.at)).await;
+    }
     for step in &reply.steps {
         match &step.part {
             Part::Stall => stage.shutdown.cancelled().await,
@@ -130,9 +133,6 @@ async fn send_whole(stage: &Stage, reply: &Reply, request: &ChatRequest) -> Resp
             Part::Cut => return Body::from_stream(stream::once(async { cut() })).into_response(),
             Part::Text(_) | Part::CallStart { .. } | Part::CallArguments { .. } => {}
         }
-    }
-    if let Some(last) = reply.steps.last() {
-        stage.shutdown.run_until_cancelled(sleep_until(started + last.at)).await;
     }
     Json(Frame::new(request).whole(reply, request)).into_response()
 }

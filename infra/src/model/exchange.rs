@@ -209,7 +209,7 @@ impl<'a> Exchange<'a> {
     /// lack its blank line; it counts when it is whole JSON.
     async fn read_rest(&mut self, decoder: Decoder, has_events: bool) -> Result<(), Interruption> {
         let last = decoder.finish().ok().flatten();
-        if let Some(event) = last.filter(|event| is_whole(event))
+        if let Some(event) = last.filter(is_whole)
             && self.take_event(&event).await? == Progress::IsDone
         {
             return Ok(());

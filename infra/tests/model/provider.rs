@@ -1,6 +1,7 @@
 //! A provider on loopback: plays steps byte by byte, and keeps what it was asked.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ pub struct Provider {
     pub address: SocketAddr,
     steps: Arc<Mutex<Vec<Step>>>,
     requests: Arc<Mutex<Vec<Recorded>>>,
+    connections: Arc<AtomicUsize>,
     _stop: Arc<tokio_util::sync::DropGuard>,
 }
 
@@ -49,12 +51,15 @@ impl Provider {
             address: listener.local_addr().unwrap(),
             steps: Arc::default(),
             requests: Arc::default(),
+            connections: Arc::default(),
             _stop: Arc::new(stop.clone().drop_guard()),
         };
         let (steps, requests) = (Arc::clone(&provider.steps), Arc::clone(&provider.requests));
+        let connections = Arc::clone(&provider.connections);
         let tasks = TaskTracker::new();
         tasks.clone().spawn(async move {
             while let Some(Ok((socket, _))) = stop.run_until_cancelled(listener.accept()).await {
+                connections.fetch_add(1, Ordering::Relaxed);
                 let (steps, requests, stop) = (Arc::clone(&steps), Arc::clone(&requests), stop.clone());
                 tasks.spawn(async move {
                     stop.run_until_cancelled(serve(socket, &steps, &requests)).await;
@@ -76,6 +81,10 @@ impl Provider {
 
     pub fn requests(&self) -> Vec<Recorded> {
         self.requests.lock().unwrap().clone()
+    }
+
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     pub fn url(&self) -> String {

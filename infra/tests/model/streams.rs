@@ -72,6 +72,19 @@ async fn details_of_usage_are_parts_and_cut_to_their_whole() {
     }
 }
 
+#[tokio::test]
+async fn calls_in_a_row_share_a_connection() {
+    let provider = Provider::start().await;
+    let adapter = adapter(CallLimits::default());
+    let case = cases().remove(0);
+    for mode in [ReplyMode::Stream, ReplyMode::Complete, ReplyMode::Stream] {
+        provider.play(stream([&case.body[..]]));
+        let outcome = adapter.call(&context(), &request(&provider.url(), mode), &Pieces::default()).await;
+        check(&case, &outcome, "in a row");
+    }
+    assert_eq!((provider.requests().len(), provider.connections()), (3, 1));
+}
+
 /// What an endpoint would answer without streaming.
 fn whole_body(case: &Case) -> Value {
     let calls: Vec<Value> = case
