@@ -39,7 +39,7 @@ never() {
         checks=$((checks + 1))
         if answer=$(cargo tree --locked --package "$crate" --edges normal --invert "$package" --prefix none 2>&1); then
             case "$answer" in
-            "$package v"*) fault "$crate must not reach $package:" "$answer" ;;
+            "$package v"*) fault "$crate must not reach $package; try: cargo tree -p $crate -i $package" ;;
             *) fault "cargo tree says about $crate and $package: $answer" ;;
             esac
         elif ! grep -q 'did not match any packages' <<<"$answer"; then

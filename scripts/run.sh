@@ -84,7 +84,7 @@ demo=0
 [ "$demo" -eq 0 ] || printf '\nThe demo did not succeed (exit status %s).\n' "$demo"
 
 printf '\nStudio   %s\n' "$("$vitrine" studio-link --data-dir "$data")"
-printf 'This link signs a browser in once; "%s studio-link" prints another. Ctrl-C stops the server.\n' "$vitrine"
+printf 'This link signs a browser in once; "%s studio-link --data-dir %s" prints another. Ctrl-C stops the server.\n' "$vitrine" "$data"
 
 # A signal ends the wait; the trap has noted it.
 wait "$server" || true
