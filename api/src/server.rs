@@ -11,6 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
+use axum::serve::ListenerExt;
 use domain::ctx::Principal;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
@@ -69,7 +70,8 @@ pub async fn serve(config: Config, ready_file: Option<PathBuf>, stop: Cancellati
         format!("cannot listen on {}: {error}; choose another address with --listen", config.listen)
     })?;
     let address = listener.local_addr()?;
-    let scripted = ScriptedModel::bind(ScriptedModelOptions { listen: SCRIPTED_LISTEN, script: Script::demo()? }).await?;
+    let scripted =
+        ScriptedModel::bind(ScriptedModelOptions { listen: SCRIPTED_LISTEN, script: Script::demo()? }).await?;
     let wiring = wire(&config, scripted.url(), tasks.clone()).await?;
     let seeded = seed::seed(&wiring.services, config.demo_model.as_ref()).await?;
     let background = Background::start(&config, &wiring.ports, &wiring, scripted, &stop);
@@ -85,6 +87,12 @@ pub async fn serve(config: Config, ready_file: Option<PathBuf>, stop: Cancellati
     let transport = transport(&config, address, services, &stop, &tasks);
     let router = routes(transport.clone(), links, studio.clone(), host_policy(&config, address));
     announce(&config, address, &studio, seeded.owner, seeded.api_key, ready_file, &data_dir).await?;
+    // Small frames must not wait for the acknowledgement of the one before.
+    let listener = listener.tap_io(|connection| {
+        if let Err(error) = connection.set_nodelay(true) {
+            tracing::debug!(error = &error as &dyn std::error::Error, "no-delay was not set");
+        }
+    });
     axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned()).await?;
     background.end(tasks).await;
     store.close().await;
