@@ -1,6 +1,7 @@
 //! Whatever ends a runtime, nothing of its sandboxes stays.
 #![cfg(feature = "testing")]
 
+#[cfg(test)]
 mod local_support;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use local_support::{BINARY, Host, KEY, is_alive, until};
 use serde_json::{Value, json};
 
 /// What the runtime has written down about its sandboxes.
+#[cfg(test)]
 fn records(host: &Host) -> Vec<(u32, Vec<PathBuf>)> {
     let sandboxes = std::fs::read_dir(host.state.join("sandboxes")).unwrap();
     let read = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("record.json")).unwrap();
@@ -23,6 +25,7 @@ fn records(host: &Host) -> Vec<(u32, Vec<PathBuf>)> {
         .collect()
 }
 
+#[cfg(test)]
 fn start_again(state: &std::path::Path, key: &std::path::Path) -> std::process::Child {
     Command::new(BINARY)
         .args(["runtime", "--listen", "127.0.0.1:0", "--state-dir"])

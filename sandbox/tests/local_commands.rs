@@ -1,6 +1,7 @@
 //! Commands, their streams and their ends, and bash sessions.
 #![cfg(feature = "testing")]
 
+#[cfg(test)]
 mod local_support;
 
 use std::time::{Duration, Instant};
@@ -72,12 +73,26 @@ async fn runs_with_what_it_is_given() {
     assert_eq!(argv.stdout, "$HOME|a b|");
     let request = json!({ "command": "pwd; echo $X $FROM_CREATE", "cwd": "/tmp", "envs": { "X": "y z" }, "uid": 1000 });
     assert_eq!(sandbox.execute(request).await.stdout, "/tmp\ny z 1\n");
-    assert_eq!(sandbox.run("pwd; ls -A; readlink /proc/self/fd/0").await.stdout, "/workspace\n.mcp\ndata\ninputs\noutputs\nskills\n/dev/null\n");
+    assert_eq!(
+        sandbox.run("pwd; ls -A; readlink /proc/self/fd/0").await.stdout,
+        "/workspace\n.mcp\ndata\ninputs\noutputs\nskills\n/dev/null\n"
+    );
     let names = sandbox.run("env | cut -d= -f1 | sort").await.stdout;
     let names: Vec<_> = names.lines().collect();
     let allowed = [
-        "FROM_CREATE", "HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHLVL", "TMPDIR", "USER", "XDG_CACHE_HOME",
-        "XDG_CONFIG_HOME", "XDG_DATA_HOME", "_",
+        "FROM_CREATE",
+        "HOME",
+        "LANG",
+        "LOGNAME",
+        "PATH",
+        "PWD",
+        "SHLVL",
+        "TMPDIR",
+        "USER",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "_",
     ];
     assert_eq!(names, allowed, "nothing may be inherited from the host");
 }
@@ -138,9 +153,15 @@ async fn background_output_is_read_by_cursor() {
     assert_eq!(String::from_utf8(first).unwrap().len(), 8);
     assert_eq!(read(1000).await, (Vec::new(), 8), "a cursor beyond the end stays where output will be");
     sandbox.run("touch go").await;
-    until("the command has ended", async || sandbox.get(&format!("/command/status/{}", run.id)).await.1["running"] == false).await;
+    until("the command has ended", async || {
+        sandbox.get(&format!("/command/status/{}", run.id)).await.1["running"] == false
+    })
+    .await;
     until("the rest is there", async || read(cursor).await.0 == b"\xff end").await;
-    assert_eq!(body(sandbox.request(Method::GET, &format!("{logs}?cursor=-1")).send().await.unwrap()).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(
+        body(sandbox.request(Method::GET, &format!("{logs}?cursor=-1")).send().await.unwrap()).await.0,
+        StatusCode::BAD_REQUEST
+    );
     let foreground = sandbox.run("true").await.id;
     assert_eq!(sandbox.get(&format!("/command/{foreground}/logs")).await.0, StatusCode::BAD_REQUEST);
 }
@@ -159,7 +180,7 @@ async fn who_kills_everything_kills_only_commands() {
     let host = Host::start();
     let sandbox = host.sandbox(json!({})).await;
     assert_eq!(sandbox.run("sleep 600 & kill -9 -1").await.exit, -1);
-    let run = sandbox.run("kill -9 $PPID; sleep 600").await;
+    let run = sandbox.run("sleep 0.3; kill -9 $PPID; sleep 600").await;
     assert_eq!(run.exit, -1);
     assert_eq!(sandbox.run("kill -9 1; ps -eo args | grep -c '^sleep'").await.stdout, "0\n");
     assert_eq!(host.get(&format!("/v1/sandboxes/{}", sandbox.id)).await.1["status"]["state"], "Running");

@@ -1,6 +1,7 @@
 //! What code in a sandbox must not be able to do, asked from inside, as root's runtime and as an ordinary user's.
 #![cfg(feature = "testing")]
 
+#[cfg(test)]
 mod local_support;
 
 use std::os::linux::net::SocketAddrExt;
@@ -82,6 +83,7 @@ check("neighbours", not any(b"VITRINE_NEIGHBOUR" in open(f"/proc/{pid}/cmdline",
 print("end ok")
 "#;
 
+#[cfg(test)]
 async fn probe(host: &Host) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let name = format!("vitrine-test-{}", std::process::id());
@@ -102,6 +104,7 @@ async fn probe(host: &Host) {
     assert_maps_no_root(&sandbox, host).await;
 }
 
+#[cfg(test)]
 /// Read from the host, where the numbers are those of the host.
 async fn assert_maps_no_root(sandbox: &Sandbox, host: &Host) {
     let marker = format!("vitrine-marker-{}", sandbox.id);

@@ -1,12 +1,14 @@
 //! Files through the API: exact bytes, odd names, ranges, and what is refused.
 #![cfg(feature = "testing")]
 
+#[cfg(test)]
 mod local_support;
 
 use local_support::{Host, body};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
+#[cfg(test)]
 fn encoded(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
@@ -16,8 +18,18 @@ async fn odd_names_and_bytes_make_the_round_trip() {
     let host = Host::start();
     let sandbox = host.sandbox(json!({})).await;
     let names = [
-        "报告 %20 (1).txt", "a+b.txt", "a b.txt", "a%20b.txt", "x\u{202F}y.txt", "q\"uo;te.txt", "é.txt", "e\u{301}.txt",
-        ".hidden", "-rf", "new\nline", "cost$.txt",
+        "报告 %20 (1).txt",
+        "a+b.txt",
+        "a b.txt",
+        "a%20b.txt",
+        "x\u{202F}y.txt",
+        "q\"uo;te.txt",
+        "é.txt",
+        "e\u{301}.txt",
+        ".hidden",
+        "-rf",
+        "new\nline",
+        "cost$.txt",
     ];
     for (index, name) in names.iter().enumerate() {
         let content = [name.as_bytes(), &[0, 255, b'\r', b'\n', u8::try_from(index).unwrap()]].concat();
@@ -32,7 +44,8 @@ async fn odd_names_and_bytes_make_the_round_trip() {
         assert_eq!(info[&path]["size"], content.len());
     }
     let (_, listed) = sandbox.get("/directories/list?path=/workspace/data").await;
-    let mut listed: Vec<_> = listed.as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap().to_owned()).collect();
+    let mut listed: Vec<_> =
+        listed.as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap().to_owned()).collect();
     let mut expected: Vec<_> = names.iter().map(|name| format!("/workspace/data/{name}")).collect();
     listed.sort();
     expected.sort();
@@ -104,7 +117,11 @@ async fn uploads_are_checked_and_replace_in_one_step() {
     assert_eq!(sandbox.upload("/usr/bin/x", b"x", 755).await.0, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(sandbox.upload("/workspace/data", b"x", 755).await.0, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(sandbox.upload("/workspace/mode", b"x", 493).await.0, StatusCode::INTERNAL_SERVER_ERROR);
-    assert_eq!(sandbox.run("ls -A | grep -e vitrine-upload -e mode").await.stdout, "", "a failed upload leaves nothing");
+    assert_eq!(
+        sandbox.run("ls -A | grep -e vitrine-upload -e mode").await.stdout,
+        "",
+        "a failed upload leaves nothing"
+    );
 }
 
 #[tokio::test]
@@ -118,22 +135,44 @@ async fn looks_at_and_changes_files() {
     assert_eq!((&info["a/one.rs"]["mode"], &info["a/one.rs"]["owner"]), (&json!(640), &json!("vitrine")));
     assert_eq!(info["/workspace/a/link"]["type"], "symlink");
     let paths = |list: &serde_json::Value| -> Vec<String> {
-        list.as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap().replace("/workspace/", "")).collect()
+        list.as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| entry["path"].as_str().unwrap().replace("/workspace/", ""))
+            .collect()
     };
     let (_, mut found) = sandbox.get("/files/search?path=/workspace&pattern=*.rs").await;
     found.as_array_mut().unwrap().sort_by_key(|entry| entry["path"].to_string());
     assert_eq!(paths(&found), ["a/b/two.rs", "a/one.rs"]);
-    assert_eq!(paths(&sandbox.get("/directories/list?path=a&depth=2").await.1), ["a/b", "a/b/two.rs", "a/link", "a/one.rs"]);
+    assert_eq!(
+        paths(&sandbox.get("/directories/list?path=a&depth=2").await.1),
+        ["a/b", "a/b/two.rs", "a/link", "a/one.rs"]
+    );
     assert_eq!(sandbox.get("/directories/list?path=a/one.rs").await.0, StatusCode::BAD_REQUEST);
     assert_eq!(sandbox.post("/directories", json!({ "n/m": { "mode": 700, "owner": null } })).await.0, StatusCode::OK);
-    assert_eq!(sandbox.post("/files/mv", json!([{ "src": "a/one.rs", "dest": "a/b/two.rs" }])).await.0, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(
+        sandbox.post("/files/mv", json!([{ "src": "a/one.rs", "dest": "a/b/two.rs" }])).await.0,
+        StatusCode::INTERNAL_SERVER_ERROR
+    );
     assert_eq!(sandbox.post("/files/mv", json!([{ "src": "none", "dest": "x" }])).await.0, StatusCode::NOT_FOUND);
-    assert_eq!(sandbox.post("/files/mv", json!([{ "src": "a/one.rs", "dest": "deep/er/one" }])).await.0, StatusCode::OK);
+    assert_eq!(
+        sandbox.post("/files/mv", json!([{ "src": "a/one.rs", "dest": "deep/er/one" }])).await.0,
+        StatusCode::OK
+    );
     assert_eq!(sandbox.post("/files/permissions", json!({ "deep/er/one": { "mode": 755 } })).await.0, StatusCode::OK);
-    assert_eq!(sandbox.post("/files/permissions", json!({ "deep": { "owner": "root" } })).await.0, StatusCode::INTERNAL_SERVER_ERROR);
-    assert_eq!(sandbox.post("/files/replace", json!({ "deep/er/one": { "old": "", "new": "y" } })).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(
+        sandbox.post("/files/permissions", json!({ "deep": { "owner": "root" } })).await.0,
+        StatusCode::INTERNAL_SERVER_ERROR
+    );
+    assert_eq!(
+        sandbox.post("/files/replace", json!({ "deep/er/one": { "old": "", "new": "y" } })).await.0,
+        StatusCode::BAD_REQUEST
+    );
     let replace = json!({ "deep/er/one": { "old": "x", "new": "yy" } });
-    assert_eq!(sandbox.post("/files/replace?verbose=true", replace).await.1, json!({ "deep/er/one": { "replacedCount": 1 } }));
+    assert_eq!(
+        sandbox.post("/files/replace?verbose=true", replace).await.1,
+        json!({ "deep/er/one": { "replacedCount": 1 } })
+    );
     assert_eq!(sandbox.run("cat deep/er/one; stat -c %a deep/er/one n/m").await.stdout, "yy\n755\n700\n");
     assert_eq!(sandbox.delete("/files?path=deep/er/one&path=none").await.0, StatusCode::OK);
     assert_eq!(sandbox.delete("/files?path=deep").await.0, StatusCode::INTERNAL_SERVER_ERROR);

@@ -1,6 +1,7 @@
 //! The Lifecycle API of the local runtime: who may ask, and what the answers look like.
 #![cfg(feature = "testing")]
 
+#[cfg(test)]
 mod local_support;
 
 use local_support::{Host, KEY, body, order, until};
@@ -228,7 +229,10 @@ async fn gives_each_sandbox_a_token_of_its_own() {
         for path in ["/ping", "/metrics", "/files/info", "/proxy/80/"] {
             let status = host.client.get(format!("{}{path}", one.url)).header("X-EXECD-ACCESS-TOKEN", token);
             let status = status.send().await.unwrap().status();
-            assert!(status == expected || (expected == StatusCode::OK && path.starts_with("/proxy")), "{path} {status}");
+            assert!(
+                status == expected || (expected == StatusCode::OK && path.starts_with("/proxy")),
+                "{path} {status}"
+            );
         }
     }
     let bare = body(host.client.get(format!("{}/ping", one.url)).send().await.unwrap()).await;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 
 use super::catalogue;
-use super::error::ApiError;
+use super::error::{ApiError, Refusal};
 use super::ids;
 use super::limits::Limits;
 use super::registry::{Order, Registry, expiry};
@@ -20,18 +20,6 @@ const ENFORCED: &str = "vitrine.enforced";
 const MIN_TIMEOUT_S: i64 = 60;
 /// About a century, so that no later sum can overflow.
 const MAX_TIMEOUT_S: i64 = 3_000_000_000;
-
-/// A refusal by the schema, which the protocol answers with 422 and another shape.
-pub enum Refusal {
-    Schema { member: &'static str, message: &'static str },
-    Rule(ApiError),
-}
-
-impl From<ApiError> for Refusal {
-    fn from(error: ApiError) -> Self {
-        Self::Rule(error)
-    }
-}
 
 /// Turns a request into an order, or says why not.
 pub fn check(registry: &Registry, request: CreateRequest) -> Result<Order, Refusal> {
@@ -50,9 +38,8 @@ pub fn check(registry: &Registry, request: CreateRequest) -> Result<Order, Refus
         return Err(schema("timeout", "at least 60 seconds, or absent for no limit"));
     }
     let metadata = request.metadata.unwrap_or_default();
-    labels::check(&metadata).map_err(|message| {
-        ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::INVALID_METADATA_LABEL", message)
-    })?;
+    labels::check(&metadata)
+        .map_err(|message| ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::INVALID_METADATA_LABEL", message))?;
     let limits = Limits::parse(&given).map_err(ApiError::bad_parameter)?;
     let extensions = extensions(registry, request.extensions.unwrap_or_default())?;
     if catalogue::resolve(&image.uri).is_none() {
@@ -109,10 +96,7 @@ fn architecture() -> &'static str {
     }
 }
 
-fn extensions(
-    registry: &Registry,
-    mut given: BTreeMap<String, String>,
-) -> Result<BTreeMap<String, String>, ApiError> {
+fn extensions(registry: &Registry, mut given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, ApiError> {
     if given.contains_key("poolRef") {
         let message = "the local runtime has no pools";
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::UNSUPPORTED_POOL_REF", message));
@@ -122,11 +106,8 @@ fn extensions(
     }
     let enforced = registry.enforced();
     let wanted = given.get(REQUIRE).map(String::as_str).unwrap_or_default();
-    let missing: Vec<_> = wanted
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty() && !enforced.contains(name))
-        .collect();
+    let missing: Vec<_> =
+        wanted.split(',').map(str::trim).filter(|name| !name.is_empty() && !enforced.contains(name)).collect();
     if !missing.is_empty() {
         let message = format!("this host cannot enforce: {}", missing.join(", "));
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::LIMIT_NOT_ENFORCEABLE", message));
@@ -148,5 +129,5 @@ fn environment(given: BTreeMap<String, Option<String>>) -> Result<BTreeMap<Strin
 }
 
 fn schema(member: &'static str, message: &'static str) -> Refusal {
-    Refusal::Schema { member, message }
+    Refusal::schema(member, message)
 }

@@ -69,7 +69,7 @@ impl Registry {
     /// All sandboxes, the newest first.
     pub fn all(&self) -> Vec<Arc<Sandbox>> {
         let mut all: Vec<_> = self.lock().values().cloned().collect();
-        all.sort_by(|left, right| right.profile.created_at.cmp(&left.profile.created_at));
+        all.sort_by_key(|sandbox| std::cmp::Reverse(sandbox.profile.created_at));
         all
     }
 
@@ -221,7 +221,8 @@ pub fn expiry(timeout_s: Option<i64>) -> Option<OffsetDateTime> {
 }
 
 fn unknown_image(profile: &Profile) -> ApiError {
-    let message = format!("image {:?} is not in the local catalogue, which has {}", profile.image.uri, catalogue::names());
+    let message =
+        format!("image {:?} is not in the local catalogue, which has {}", profile.image.uri, catalogue::names());
     ApiError::new(StatusCode::BAD_REQUEST, "LOCAL::IMAGE_NOT_AVAILABLE", message)
 }
 

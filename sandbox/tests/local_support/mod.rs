@@ -210,9 +210,14 @@ pub async fn outcome(response: Response) -> Outcome {
     let status = response.status();
     let text = response.text().await.unwrap();
     assert_eq!(status, StatusCode::OK, "{text}");
-    let events: Vec<Value> = text.split("\n\n").filter(|f| !f.is_empty()).map(|f| serde_json::from_str(f).unwrap()).collect();
+    let events: Vec<Value> =
+        text.split("\n\n").filter(|f| !f.is_empty()).map(|f| serde_json::from_str(f).unwrap()).collect();
     let joined = |kind: &str| {
-        events.iter().filter(|event| event["type"] == kind).filter_map(|event| event["text"].as_str()).collect::<String>()
+        events
+            .iter()
+            .filter(|event| event["type"] == kind)
+            .filter_map(|event| event["text"].as_str())
+            .collect::<String>()
     };
     let last = events.last().unwrap();
     let exit = match last["type"].as_str().unwrap() {
