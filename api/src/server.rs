@@ -69,7 +69,8 @@ pub async fn serve(config: Config, ready_file: Option<PathBuf>, stop: Cancellati
         format!("cannot listen on {}: {error}; choose another address with --listen", config.listen)
     })?;
     let address = listener.local_addr()?;
-    let scripted = ScriptedModel::bind(ScriptedModelOptions { listen: SCRIPTED_LISTEN, script: Script::demo()? }).await?;
+    let scripted =
+        ScriptedModel::bind(ScriptedModelOptions { listen: SCRIPTED_LISTEN, script: Script::demo()? }).await?;
     let wiring = wire(&config, scripted.url(), tasks.clone()).await?;
     let seeded = seed::seed(&wiring.services, config.demo_model.as_ref()).await?;
     let background = Background::start(&config, &wiring.ports, &wiring, scripted, &stop);

@@ -71,10 +71,12 @@ impl Follower {
         let mut request = url.into_client_request()?;
         request.headers_mut().insert("sec-websocket-protocol", "graphql-transport-ws".parse()?);
         let (mut socket, _) = tokio_tungstenite::connect_async(request).await?;
-        let init = json!({ "type": "connection_init", "payload": { "authorization": format!("Bearer {}", client.api_key) } });
+        let init =
+            json!({ "type": "connection_init", "payload": { "authorization": format!("Bearer {}", client.api_key) } });
         socket.send(Message::text(init.to_string())).await?;
         let variables = json!({ "id": execution, "after": after });
-        let subscribe = json!({ "id": "1", "type": "subscribe", "payload": { "query": DOCUMENT, "variables": variables } });
+        let subscribe =
+            json!({ "id": "1", "type": "subscribe", "payload": { "query": DOCUMENT, "variables": variables } });
         let mut follower = Self { socket };
         while let Some(text) = follower.frame().await? {
             let frame: Frame<'_> = serde_json::from_str(&text)?;

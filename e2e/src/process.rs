@@ -17,7 +17,11 @@ pub fn binary() -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     let profile = test.ancestors().nth(2).ok_or("the test lies in no target directory")?;
     let binary = profile.join("vitrine");
-    if binary.exists() { Ok(binary) } else { Err(format!("{} is not there; run cargo build first", binary.display()).into()) }
+    if binary.exists() {
+        Ok(binary)
+    } else {
+        Err(format!("{} is not there; run cargo build first", binary.display()).into())
+    }
 }
 
 /// How a server is started.

@@ -77,7 +77,9 @@ async fn lock(connection: &DatabaseTransaction) -> Result<(), DbErr> {
     let got: Option<i64> = row.map(|row| row.try_get("", "got")).transpose()?.flatten();
     match got {
         Some(1) => Ok(()),
-        Some(_) | None => Err(DbErr::Migration("another process is migrating this database and does not end".to_owned())),
+        Some(_) | None => {
+            Err(DbErr::Migration("another process is migrating this database and does not end".to_owned()))
+        }
     }
 }
 

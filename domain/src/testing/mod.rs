@@ -2,11 +2,7 @@
 //!
 //! A suite says what every adapter of a port does, as plain async functions that panic when it does not. Each function
 //! wants empty stores. Nothing here is part of the product: the feature `testing` turns it on.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a suite fails by panicking, like the tests that call it"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a suite fails by panicking, like the tests that call it")]
 
 pub mod contract;
 mod samples;

@@ -16,8 +16,8 @@ use crate::execution::{
     NewExecution, Pins, Progress, StopCode, StopReason,
 };
 use crate::ids::{
-    ApiKeyId, ArtifactId, CommandId, ExecutionId, ModelCallId, PriceVersionId, PrincipalId, ProjectId, ResourceId, SandboxId,
-    TenantId, ToolCallId, VersionId,
+    ApiKeyId, ArtifactId, CommandId, ExecutionId, ModelCallId, PriceVersionId, PrincipalId, ProjectId, ResourceId,
+    SandboxId, TenantId, ToolCallId, VersionId,
 };
 use crate::model_call::{CallState, FinishReason, ModelCall, RequestedToolCall};
 use crate::money::{NanoUsd, Price, TokenUsage};

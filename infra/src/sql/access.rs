@@ -91,8 +91,7 @@ async fn add_grant(transaction: &DatabaseTransaction, grant: Grant) -> Result<()
 }
 
 async fn remove_grant(transaction: &DatabaseTransaction, grant: Grant) -> Result<bool, Fault> {
-    let sql =
-        "DELETE FROM grant_row WHERE tenant_id = ? AND principal_id = ? AND action = ? AND resource_id = ?";
+    let sql = "DELETE FROM grant_row WHERE tenant_id = ? AND principal_id = ? AND action = ? AND resource_id = ?";
     Ok(execute(transaction, sql, grant_key(&grant).map(|(_, value)| value)).await? == 1)
 }
 

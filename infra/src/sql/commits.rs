@@ -71,12 +71,7 @@ async fn pass_fence(transaction: &DatabaseTransaction, commit: &Commit) -> Resul
         " WHERE tenant_id = ? AND id = ? AND lease_epoch = ? AND next_sequence = ? AND status NOT IN \
          ('SUCCEEDED', 'FAILED', 'STOPPED', 'CANCELLED')",
     );
-    values.extend([
-        id(fence.execution.tenant_id),
-        id(fence.execution.id),
-        int(fence.epoch),
-        int(fence.next_sequence),
-    ]);
+    values.extend([id(fence.execution.tenant_id), id(fence.execution.id), int(fence.epoch), int(fence.next_sequence)]);
     Ok(execute(transaction, &sql, values).await? == 1)
 }
 

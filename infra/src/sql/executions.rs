@@ -103,11 +103,7 @@ const COLUMNS: &str = "tenant_id, id, project_id, agent_id, service_identity, st
     used_iterations, used_model_calls, used_tool_calls, used_tokens, reserved_tokens, spent_nano_usd, \
     reserved_nano_usd, active_time_us, lease_epoch, next_sequence";
 
-pub(super) async fn by_ids(
-    store: &SqlStore,
-    scope: Scope,
-    ids: &[ExecutionId],
-) -> Result<Vec<Execution>, Fault> {
+pub(super) async fn by_ids(store: &SqlStore, scope: Scope, ids: &[ExecutionId]) -> Result<Vec<Execution>, Fault> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }

@@ -137,12 +137,8 @@ pub(super) async fn insert_principal(
     kind: PrincipalKind,
     principal_name: &str,
 ) -> Result<(), Fault> {
-    let columns = [
-        ("tenant_id", id(tenant)),
-        ("id", id(principal)),
-        ("kind", name(kind)),
-        ("name", principal_name.into()),
-    ];
+    let columns =
+        [("tenant_id", id(tenant)), ("id", id(principal)), ("kind", name(kind)), ("name", principal_name.into())];
     let inserted = insert(transaction, "principal", &columns).await;
     inserted.map_err(|fault| fault.taken("a principal with this id exists"))
 }
@@ -154,8 +150,7 @@ pub(super) async fn set_role(
     project: ProjectId,
     role: ProjectRole,
 ) -> Result<(), Fault> {
-    let key =
-        [("tenant_id", id(scope.tenant_id)), ("principal_id", id(principal)), ("project_id", id(project))];
+    let key = [("tenant_id", id(scope.tenant_id)), ("principal_id", id(principal)), ("project_id", id(project))];
     let saved = save(transaction, "project_role", &key, &[("role", role.as_str().into())]).await;
     saved.map_err(|fault| if fault.is_unique_violation() { Fault::Again } else { fault })
 }
@@ -195,11 +190,7 @@ async fn projects<C: ConnectionTrait>(db: &C, scope: Scope, ids: &[ProjectId]) -
     all(db, &sql, values).await?.iter().map(read_project).collect()
 }
 
-async fn list_projects(
-    store: &SqlStore,
-    principal: Principal,
-    request: PageRequest,
-) -> Result<Page<Project>, Fault> {
+async fn list_projects(store: &SqlStore, principal: Principal, request: PageRequest) -> Result<Page<Project>, Fault> {
     let mut sql = "SELECT p.* FROM project p JOIN project_role r ON r.tenant_id = p.tenant_id AND r.project_id = p.id \
         WHERE p.tenant_id = ? AND r.principal_id = ? AND p.slug > ?"
         .to_owned();

@@ -28,10 +28,7 @@ pub(super) async fn add(
 }
 
 /// The commands that nobody has applied, oldest first.
-pub(super) async fn waiting(
-    transaction: &DatabaseTransaction,
-    execution: ExecutionRef,
-) -> Result<Vec<Command>, Fault> {
+pub(super) async fn waiting(transaction: &DatabaseTransaction, execution: ExecutionRef) -> Result<Vec<Command>, Fault> {
     let sql = "SELECT id, kind, requested_by, created_at FROM execution_command \
         WHERE tenant_id = ? AND execution_id = ? AND applied_at IS NULL ORDER BY created_at, id";
     let rows = all(transaction, sql, [id(execution.tenant_id), id(execution.id)]).await?;

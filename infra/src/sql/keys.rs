@@ -37,11 +37,7 @@ pub(super) async fn api_key_by_hash<C: ConnectionTrait>(db: &C, secret_hash: &st
     row.as_ref().map(read_api_key).transpose()
 }
 
-pub(super) async fn api_key<C: ConnectionTrait>(
-    db: &C,
-    scope: Scope,
-    key: ApiKeyId,
-) -> Result<Option<ApiKey>, Fault> {
+pub(super) async fn api_key<C: ConnectionTrait>(db: &C, scope: Scope, key: ApiKeyId) -> Result<Option<ApiKey>, Fault> {
     let sql = "SELECT * FROM api_key WHERE tenant_id = ? AND id = ?";
     let row = one(db, sql, [id(scope.tenant_id), id(key)]).await?;
     row.as_ref().map(read_api_key).transpose()
@@ -100,12 +96,8 @@ pub(super) async fn redeem_sign_in_code(
     let sql = "SELECT tenant_id, principal_id FROM sign_in_code WHERE code_hash = ?";
     let row = one(transaction, sql, [code]).await?.ok_or_else(|| Fault::corrupt("sign_in_code.code_hash"))?;
     let row = Row { table: "sign_in_code", row: &row };
-    let session = Session {
-        token_hash,
-        principal_id: row.id("principal_id")?,
-        tenant_id: row.id("tenant_id")?,
-        expires_at,
-    };
+    let session =
+        Session { token_hash, principal_id: row.id("principal_id")?, tenant_id: row.id("tenant_id")?, expires_at };
     let columns = [
         ("token_hash", session.token_hash.clone().into()),
         ("tenant_id", id(session.tenant_id)),

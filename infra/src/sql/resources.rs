@@ -43,12 +43,7 @@ impl ResourceStore for SqlStore {
         self.write(move |transaction| Box::pin(publish(transaction, scope, version, at))).await
     }
 
-    async fn archive(
-        &self,
-        scope: Scope,
-        resource: ResourceId,
-        at: Timestamp,
-    ) -> Result<Option<Resource>, StoreError> {
+    async fn archive(&self, scope: Scope, resource: ResourceId, at: Timestamp) -> Result<Option<Resource>, StoreError> {
         self.write(move |transaction| Box::pin(archive(transaction, scope, resource, at))).await
     }
 
@@ -168,8 +163,7 @@ async fn publish(
     at: Timestamp,
 ) -> Result<Option<ResourceVersion>, Fault> {
     let sql = "UPDATE resource_version SET state = ?, published_at = ? WHERE tenant_id = ? AND id = ? AND state = ?";
-    let values =
-        [name(VersionState::Published), time(at), id(scope.tenant_id), id(version), name(VersionState::Draft)];
+    let values = [name(VersionState::Published), time(at), id(scope.tenant_id), id(version), name(VersionState::Draft)];
     execute(transaction, sql, values).await?;
     Ok(versions(transaction, scope, &[version]).await?.pop())
 }
@@ -193,11 +187,7 @@ async fn resources<C: ConnectionTrait>(db: &C, scope: Scope, ids: &[ResourceId])
     all(db, &sql, scoped(scope, ids)).await?.iter().map(read_resource).collect()
 }
 
-async fn versions<C: ConnectionTrait>(
-    db: &C,
-    scope: Scope,
-    ids: &[VersionId],
-) -> Result<Vec<ResourceVersion>, Fault> {
+async fn versions<C: ConnectionTrait>(db: &C, scope: Scope, ids: &[VersionId]) -> Result<Vec<ResourceVersion>, Fault> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }

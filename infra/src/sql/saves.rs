@@ -15,11 +15,7 @@ use domain::model_call::ModelCall;
 use domain::sandbox::Sandbox;
 use domain::tool_call::ToolCall;
 
-pub(super) async fn save(
-    transaction: &DatabaseTransaction,
-    fence: &Fence,
-    change: &Change,
-) -> Result<(), Fault> {
+pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, change: &Change) -> Result<(), Fault> {
     let execution = fence.execution;
     match change {
         Change::SaveIteration(iteration) => save_iteration(transaction, execution, iteration).await,

@@ -35,7 +35,9 @@ pub(super) async fn start(transaction: &DatabaseTransaction, new: &NewExecution)
         ("next_sequence", int(new.segment.last_sequence.saturating_add(1))),
     ];
     columns.extend(commits::progress_columns(&execution.progress)?);
-    insert(transaction, "execution", &columns).await.map_err(|fault| fault.taken("an execution with this id exists"))?;
+    insert(transaction, "execution", &columns)
+        .await
+        .map_err(|fault| fault.taken("an execution with this id exists"))?;
     for artifact in &new.inputs {
         saves::add_artifact(transaction, execution.reference(), artifact).await?;
     }

@@ -10,9 +10,7 @@ use super::{SqlStore, executions};
 use domain::artifact::Artifact;
 use domain::ctx::{Page, PageRequest, Scope};
 use domain::error::StoreError;
-use domain::execution::{
-    AgentIteration, Execution, ExecutionFilter, ExecutionReader, ExecutionRef, IterationRecord,
-};
+use domain::execution::{AgentIteration, Execution, ExecutionFilter, ExecutionReader, ExecutionRef, IterationRecord};
 use domain::ids::{ArtifactId, ExecutionId, ModelCallId, ToolCallId};
 use domain::model_call::ModelCall;
 use domain::money::TokenUsage;
@@ -20,8 +18,23 @@ use domain::sandbox::Sandbox;
 use domain::tool_call::ToolCall;
 
 pub(super) const SANDBOX_COLUMNS: [&str; 17] = [
-    "tenant_id", "execution_id", "id", "epoch", "profile_version", "connection_version", "tier", "image", "network",
-    "memory_bytes", "disk_bytes", "pids", "state", "remote_id", "enforced", "created_at", "expires_at",
+    "tenant_id",
+    "execution_id",
+    "id",
+    "epoch",
+    "profile_version",
+    "connection_version",
+    "tier",
+    "image",
+    "network",
+    "memory_bytes",
+    "disk_bytes",
+    "pids",
+    "state",
+    "remote_id",
+    "enforced",
+    "created_at",
+    "expires_at",
 ];
 
 #[async_trait]
@@ -43,7 +56,11 @@ impl ExecutionReader for SqlStore {
         Ok(transcript(self, execution).await?)
     }
 
-    async fn model_call(&self, scope: Scope, call: ModelCallId) -> Result<Option<(ExecutionId, ModelCall)>, StoreError> {
+    async fn model_call(
+        &self,
+        scope: Scope,
+        call: ModelCallId,
+    ) -> Result<Option<(ExecutionId, ModelCall)>, StoreError> {
         Ok(by_id(self, "model_call", scope, id(call), read_model_call).await?)
     }
 
@@ -52,7 +69,11 @@ impl ExecutionReader for SqlStore {
     }
 
     async fn artifacts(&self, scope: Scope, executions: &[ExecutionId]) -> Result<Vec<Artifact>, StoreError> {
-        Ok(of_executions(self, "artifact", scope, executions).await?.iter().map(read_artifact).collect::<Result<_, _>>()?)
+        Ok(of_executions(self, "artifact", scope, executions)
+            .await?
+            .iter()
+            .map(read_artifact)
+            .collect::<Result<_, _>>()?)
     }
 
     async fn artifact(&self, scope: Scope, artifact: ArtifactId) -> Result<Option<Artifact>, StoreError> {
@@ -124,9 +145,8 @@ async fn of_executions(
         return Ok(Vec::new());
     }
     let marks = marks(executions.len());
-    let sql = format!(
-        "SELECT * FROM {table} WHERE tenant_id = ? AND execution_id IN ({marks}) ORDER BY created_at, id"
-    );
+    let sql =
+        format!("SELECT * FROM {table} WHERE tenant_id = ? AND execution_id IN ({marks}) ORDER BY created_at, id");
     all(store.reader(), &sql, std::iter::once(id(scope.tenant_id)).chain(executions.iter().map(id))).await
 }
 

@@ -26,8 +26,7 @@ const QUEUE: usize = 1024;
 const ATTEMPTS: u32 = 6;
 
 /// Work inside a transaction. It may run several times, and keeps nothing but its last result.
-pub(super) type Job<T> =
-    Box<dyn for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Result<T, Fault>> + Send + Sync>;
+pub(super) type Job<T> = Box<dyn for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Result<T, Fault>> + Send + Sync>;
 
 /// The way to the task that owns SQLite's writer connection.
 pub(super) struct SqliteWriter {

@@ -9,8 +9,7 @@ use domain::clock::Timestamp;
 use domain::ctx::PageRequest;
 use domain::error::StoreError;
 use domain::execution::{
-    Change, Command, CommandKind, Commit, ExecutionFilter, ExecutionRef, ExecutionStatus, Fence, NewExecution,
-    Progress,
+    Change, Command, CommandKind, Commit, ExecutionFilter, ExecutionRef, ExecutionStatus, Fence, NewExecution, Progress,
 };
 use domain::sandbox::Sandbox;
 use domain::testing::{Home, Ports, Samples};
@@ -260,9 +259,8 @@ async fn sequences_have_no_gap_however_writers_interleave() {
             executions.push(samples.start(&world.ports, &home, Timestamp::from_micros(second)).await);
         }
         let tasks = TaskTracker::new();
-        let workers: Vec<_> = (0..8)
-            .map(|seed| tasks.spawn(work(world.ports.clone(), executions.clone(), seed)))
-            .collect();
+        let workers: Vec<_> =
+            (0..8).map(|seed| tasks.spawn(work(world.ports.clone(), executions.clone(), seed))).collect();
         let mut written = 0;
         for worker in workers {
             written += worker.await.unwrap();

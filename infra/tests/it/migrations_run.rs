@@ -73,7 +73,10 @@ async fn many_connections_migrate_sqlite_at_once() {
 async fn a_step_that_was_cut_off_runs_again() {
     for world in [World::sqlite().await, World::mariadb().await] {
         let connection = world.store.connection();
-        connection.execute_unprepared("DELETE FROM seaql_migrations WHERE version LIKE '%event_segment'").await.unwrap();
+        connection
+            .execute_unprepared("DELETE FROM seaql_migrations WHERE version LIKE '%event_segment'")
+            .await
+            .unwrap();
         migrations::up(connection).await.unwrap();
         assert!(tables(&world.store).await.iter().any(|table| table == "event_segment"));
         world.close().await;

@@ -85,11 +85,7 @@ const DUMPED: [(&str, &str, &str); 9] = [
     ("model_call", "execution_id, id, state, alias, cost_nano_usd, reply_text, started_at, ended_at", "id"),
     ("tool_call", "execution_id, id, state, tool, result, exit_code, started_at, ended_at", "id"),
     ("sandbox", "execution_id, id, epoch, state, remote_id, enforced, created_at, expires_at", "id"),
-    (
-        "event_segment",
-        "execution_id, first_sequence, last_sequence, byte_size, bytes",
-        "execution_id, first_sequence",
-    ),
+    ("event_segment", "execution_id, first_sequence, last_sequence, byte_size, bytes", "execution_id, first_sequence"),
 ];
 
 fn cell(row: &sea_orm::QueryResult, column: &str) -> String {

@@ -50,9 +50,8 @@ pub fn check(registry: &Registry, request: CreateRequest) -> Result<Order, Refus
         return Err(schema("timeout", "at least 60 seconds, or absent for no limit"));
     }
     let metadata = request.metadata.unwrap_or_default();
-    labels::check(&metadata).map_err(|message| {
-        ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::INVALID_METADATA_LABEL", message)
-    })?;
+    labels::check(&metadata)
+        .map_err(|message| ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::INVALID_METADATA_LABEL", message))?;
     let limits = Limits::parse(&given).map_err(ApiError::bad_parameter)?;
     let extensions = extensions(registry, request.extensions.unwrap_or_default())?;
     if catalogue::resolve(&image.uri).is_none() {
@@ -109,10 +108,7 @@ fn architecture() -> &'static str {
     }
 }
 
-fn extensions(
-    registry: &Registry,
-    mut given: BTreeMap<String, String>,
-) -> Result<BTreeMap<String, String>, ApiError> {
+fn extensions(registry: &Registry, mut given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, ApiError> {
     if given.contains_key("poolRef") {
         let message = "the local runtime has no pools";
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::UNSUPPORTED_POOL_REF", message));
@@ -122,11 +118,8 @@ fn extensions(
     }
     let enforced = registry.enforced();
     let wanted = given.get(REQUIRE).map(String::as_str).unwrap_or_default();
-    let missing: Vec<_> = wanted
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty() && !enforced.contains(name))
-        .collect();
+    let missing: Vec<_> =
+        wanted.split(',').map(str::trim).filter(|name| !name.is_empty() && !enforced.contains(name)).collect();
     if !missing.is_empty() {
         let message = format!("this host cannot enforce: {}", missing.join(", "));
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::LIMIT_NOT_ENFORCEABLE", message));

@@ -34,7 +34,11 @@ pub enum Error {
     Filter(String),
     /// A file, socket or directory could not be used.
     #[error("{what}")]
-    Io { what: &'static str, #[source] source: io::Error },
+    Io {
+        what: &'static str,
+        #[source]
+        source: io::Error,
+    },
 }
 
 impl Error {

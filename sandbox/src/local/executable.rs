@@ -46,6 +46,7 @@ impl Drop for Executable {
 }
 
 fn is_reachable(path: &Path) -> bool {
-    let allows = |path: &Path, bits| fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & bits == bits);
+    let allows =
+        |path: &Path, bits| fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & bits == bits);
     allows(path, 0o005) && path.ancestors().skip(1).all(|directory| allows(directory, 0o001))
 }

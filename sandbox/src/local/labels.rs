@@ -21,7 +21,10 @@ pub fn check_key(key: &str) -> Result<(), String> {
     }
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     let is_prefix = |prefix: &str| {
-        prefix.len() <= 253 && !prefix.contains('_') && prefix.split('.').all(is_name) && prefix == prefix.to_lowercase()
+        prefix.len() <= 253
+            && !prefix.contains('_')
+            && prefix.split('.').all(is_name)
+            && prefix == prefix.to_lowercase()
     };
     if prefix.is_none_or(is_prefix) && is_name(name) {
         Ok(())

@@ -59,7 +59,8 @@ pub fn list(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Res
         given.map_or(Some(default), |(_, text)| text.parse().ok())
     };
     let Some(page) = number("page", 1).filter(|page| *page >= 1) else { return unprocessable("page", "at least 1") };
-    let Some(page_size) = number("pageSize", DEFAULT_PAGE_SIZE).filter(|size| (1..=MAX_PAGE_SIZE).contains(size)) else {
+    let Some(page_size) = number("pageSize", DEFAULT_PAGE_SIZE).filter(|size| (1..=MAX_PAGE_SIZE).contains(size))
+    else {
         return unprocessable("pageSize", "1 to 200");
     };
     let wanted = match metadata_filter(&query) {
@@ -113,11 +114,7 @@ pub fn patch_metadata(
     Ok(Json(sandbox.view()))
 }
 
-pub fn renew(
-    State(shared): State<Arc<Shared>>,
-    Path(id): Path<String>,
-    body: Bytes,
-) -> Result<Json<Value>, Response> {
+pub fn renew(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> Result<Json<Value>, Response> {
     let sandbox = shared.registry.find(&id).map_err(IntoResponse::into_response)?;
     let request: RenewRequest = parse(&body)?;
     let expires_at = clock::parse(&request.expires_at).ok_or_else(|| unprocessable("expiresAt", "an RFC 3339 time"))?;

@@ -221,7 +221,8 @@ pub fn expiry(timeout_s: Option<i64>) -> Option<OffsetDateTime> {
 }
 
 fn unknown_image(profile: &Profile) -> ApiError {
-    let message = format!("image {:?} is not in the local catalogue, which has {}", profile.image.uri, catalogue::names());
+    let message =
+        format!("image {:?} is not in the local catalogue, which has {}", profile.image.uri, catalogue::names());
     ApiError::new(StatusCode::BAD_REQUEST, "LOCAL::IMAGE_NOT_AVAILABLE", message)
 }
 

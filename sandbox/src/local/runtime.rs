@@ -80,7 +80,8 @@ impl Runtime {
         let Self { listener, shared, parent, .. } = self;
         let registry = Arc::clone(&shared.registry);
         let stop = CancellationToken::new();
-        let server = axum::serve(listener, server::router(shared)).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let server =
+            axum::serve(listener, server::router(shared)).with_graceful_shutdown(stop.clone().cancelled_owned());
         let server = async { server.await };
         tokio::pin!(server);
         tokio::select! {

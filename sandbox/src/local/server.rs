@@ -127,7 +127,8 @@ async fn door(State(shared): State<Arc<Shared>>, mut request: Request, next: Nex
 
 fn is_own_host(host: &str, address: SocketAddr) -> bool {
     let Some((name, port)) = host.rsplit_once(':') else { return false };
-    port.parse() == Ok(address.port()) && (name == address.ip().to_string() || matches!(name, "localhost" | "127.0.0.1" | "[::1]"))
+    port.parse() == Ok(address.port())
+        && (name == address.ip().to_string() || matches!(name, "localhost" | "127.0.0.1" | "[::1]"))
 }
 
 async fn api_key(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {

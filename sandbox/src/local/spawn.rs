@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use rustix::fs::MemfdFlags;
-use rustix::process::{geteuid, getegid};
+use rustix::process::{getegid, geteuid};
 use tokio::sync::oneshot;
 
 use super::bwrap_args::{self, GENERATED_FILES, Plan, STORAGE_BINDS, STORAGE_MOUNT};
@@ -84,7 +84,8 @@ impl Spawner {
         let uid = if geteuid().is_root() { Some(self.lease_uid()?) } else { None };
         let (control, inner) = UnixStream::pair()?;
         let filters = self.filters.iter().map(|filter| sealed(filter)).collect::<io::Result<Vec<_>>>()?;
-        let generated = GENERATED_FILES.iter().map(|(_, text)| sealed(text.as_bytes())).collect::<io::Result<Vec<_>>>()?;
+        let generated =
+            GENERATED_FILES.iter().map(|(_, text)| sealed(text.as_bytes())).collect::<io::Result<Vec<_>>>()?;
         let (filter_fds, generated_fds) = (borrowed(&filters), borrowed(&generated));
         let plan = Plan {
             mounts: recipe.mounts,

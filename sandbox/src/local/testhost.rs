@@ -14,7 +14,9 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => complain(&error.to_string()),
         },
-        _ => complain("usage: runtime --listen A --api-key-file F --state-dir D [--no-cgroups] [--die-with-parent PID]"),
+        _ => {
+            complain("usage: runtime --listen A --api-key-file F --state-dir D [--no-cgroups] [--die-with-parent PID]")
+        }
     }
 }
 

@@ -67,8 +67,7 @@ pub async fn an_agent_has_one_service_identity(ports: &Ports) {
     let home = samples.home(ports).await;
     let agent_id = samples.resource_id();
     assert_eq!(ports.access.service_identity(home.scope(), agent_id).await.unwrap(), None);
-    let asked: Vec<_> =
-        (0..10).map(|_| ServiceIdentity { principal_id: samples.principal_id(), agent_id }).collect();
+    let asked: Vec<_> = (0..10).map(|_| ServiceIdentity { principal_id: samples.principal_id(), agent_id }).collect();
     let found = join_all(asked.iter().map(|new| ports.access.ensure_service_identity(home.scope(), *new))).await;
     let found: Vec<ServiceIdentity> = found.into_iter().map(Result::unwrap).collect();
     assert!(found.iter().all(|identity| *identity == found[0]), "{found:?}");

@@ -32,7 +32,8 @@ pub async fn every_change_reads_back_equal(ports: &Ports) {
         sandbox: samples.sandbox(1, AT),
     };
     let bare = full.bare();
-    let output = Artifact { kind: ArtifactKind::Output, tool_call_id: None, ..samples.artifact(fence.execution.id, AT) };
+    let output =
+        Artifact { kind: ArtifactKind::Output, tool_call_id: None, ..samples.artifact(fence.execution.id, AT) };
     for (round, rows) in [&bare, &full, &bare].into_iter().enumerate() {
         let mut commit = samples.commit(fence, 1, rows.changes());
         commit.progress = Some(running());
@@ -180,7 +181,10 @@ pub async fn a_commit_that_fails_leaves_nothing(ports: &Ports) {
     assert_conflict(ports.executions.commit(&samples.commit(fence, 1, changes)).await);
     assert_eq!(ports.executions.fence(fence.execution).await.unwrap(), Some(fence));
     assert_eq!(ports.reader.transcript(fence.execution).await.unwrap(), []);
-    let shifted = Commit { segment: Some(samples.segment(fence.next_sequence + 1, 1, "x")), ..samples.commit(fence, 0, Vec::new()) };
+    let shifted = Commit {
+        segment: Some(samples.segment(fence.next_sequence + 1, 1, "x")),
+        ..samples.commit(fence, 0, Vec::new())
+    };
     assert_conflict(ports.executions.commit(&shifted).await);
 }
 
@@ -211,7 +215,11 @@ pub async fn an_append_judges_each_commit_alone(ports: &Ports) {
     let stale = Fence { execution: other, epoch: 0, next_sequence: 2 };
     let fresh = Fence { epoch: 1, ..stale };
     let next = Fence { next_sequence: good.next_sequence + 3, ..good };
-    let group = [samples.commit(stale, 2, Vec::new()), samples.commit(good, 3, Vec::new()), samples.commit(next, 1, Vec::new())];
+    let group = [
+        samples.commit(stale, 2, Vec::new()),
+        samples.commit(good, 3, Vec::new()),
+        samples.commit(next, 1, Vec::new()),
+    ];
     assert_eq!(ports.executions.append(&group).await.unwrap(), [false, true, true]);
     assert_eq!(ports.log.head(home.scope(), good.execution).await.unwrap(), Some(5));
     assert_eq!(ports.log.head(home.scope(), other).await.unwrap(), Some(1));

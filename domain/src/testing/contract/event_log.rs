@@ -50,7 +50,11 @@ pub async fn a_read_is_bounded(ports: &Ports) {
     let (_, mut fence) = claimed(ports, &samples).await;
     for _ in 0..10 {
         let segment = samples.segment(fence.next_sequence, 1, &"x".repeat(1000));
-        ports.executions.commit(&Commit { segment: Some(segment), ..samples.commit(fence, 0, Vec::new()) }).await.unwrap();
+        ports
+            .executions
+            .commit(&Commit { segment: Some(segment), ..samples.commit(fence, 0, Vec::new()) })
+            .await
+            .unwrap();
         fence.next_sequence += 1;
     }
     assert_eq!(ports.log.read(fence.execution, 1, 1).await.unwrap().len(), 1);

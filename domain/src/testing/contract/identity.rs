@@ -33,7 +33,10 @@ pub async fn a_tenant_is_made_once(ports: &Ports) {
     assert_eq!(ports.identity.first_owner().await.unwrap(), Some(home.principal()));
     let other = Project { id: samples.project_id(), slug: "other".to_owned(), ..home.project.clone() };
     assert_conflict(ports.identity.create_tenant(&home.tenant, &other, samples.principal_id(), "Eve").await);
-    assert_eq!(ports.identity.projects(home.scope(), &[home.project.id, other.id]).await.unwrap(), [home.project.clone()]);
+    assert_eq!(
+        ports.identity.projects(home.scope(), &[home.project.id, other.id]).await.unwrap(),
+        [home.project.clone()]
+    );
     let viewer = Viewer {
         id: home.owner,
         kind: PrincipalKind::User,
@@ -76,11 +79,7 @@ pub async fn a_key_is_found_and_revoked(ports: &Ports) {
     assert_eq!(ports.identity.api_key_by_hash(&"A".repeat(64)).await.unwrap(), None);
     assert_eq!(ports.identity.api_key(home.scope(), new.key.id).await.unwrap(), Some(new.key.clone()));
 
-    let bearer = Principal {
-        id: new.key.principal_id,
-        tenant_id: home.tenant.id,
-        project_id: Some(home.project.id),
-    };
+    let bearer = Principal { id: new.key.principal_id, tenant_id: home.tenant.id, project_id: Some(home.project.id) };
     let viewer = ports.identity.viewer(bearer).await.unwrap().unwrap();
     assert_eq!((viewer.kind, viewer.default_project), (PrincipalKind::ApiKey, Some(home.project.clone())));
 

@@ -89,7 +89,11 @@ pub async fn a_foreign_tenant_sees_nothing(ports: &Ports) {
         Change::SaveSandbox(Box::new(samples.sandbox(1, AT))),
         Change::AddArtifact(artifact.clone()),
     ];
-    ports.executions.commit(&samples.commit(Fence { execution, epoch: 1, next_sequence: 2 }, 1, changes)).await.unwrap();
+    ports
+        .executions
+        .commit(&samples.commit(Fence { execution, epoch: 1, next_sequence: 2 }, 1, changes))
+        .await
+        .unwrap();
 
     let stranger = samples.home(ports).await;
     let (scope, ids) = (stranger.scope(), [execution.id]);

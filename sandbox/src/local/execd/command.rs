@@ -6,9 +6,9 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Extension, Path as UrlPath, Query, State};
 use axum::response::{IntoResponse, Response};
-use axum::Json;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
@@ -92,11 +92,7 @@ pub async fn run(
 }
 
 /// Starts the entrypoint of a sandbox as a background command with the id `entrypoint`.
-pub async fn start_entrypoint(
-    sandbox: &Arc<Sandbox>,
-    tasks: &TaskTracker,
-    program: Program,
-) -> Result<(), ApiError> {
+pub async fn start_entrypoint(sandbox: &Arc<Sandbox>, tasks: &TaskTracker, program: Program) -> Result<(), ApiError> {
     let content = content(&program);
     let execute = Execute {
         program,
@@ -263,7 +259,8 @@ fn check_user(request: &RunRequest) -> Result<(), ApiError> {
 }
 
 pub fn environment(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, ApiError> {
-    let is_bad = |(name, value): (&String, &String)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
+    let is_bad =
+        |(name, value): (&String, &String)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
     if given.iter().any(is_bad) {
         return Err(ApiError::bad_body("envs: a name or value holds a character that it must not"));
     }

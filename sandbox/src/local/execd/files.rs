@@ -62,11 +62,7 @@ pub async fn permissions(Extension(sandbox): Inside, body: Bytes) -> Result<Stat
     done(&sandbox, Request::Permissions { entries }).await
 }
 
-pub async fn replace(
-    Extension(sandbox): Inside,
-    RawQuery(query): RawQuery,
-    body: Bytes,
-) -> Result<Response, ApiError> {
+pub async fn replace(Extension(sandbox): Inside, RawQuery(query): RawQuery, body: Bytes) -> Result<Response, ApiError> {
     let is_verbose = Parameters::parse(query).first("verbose").is_some_and(|text| text == "true" || text == "1");
     let entries: BTreeMap<String, Replacement> = parse(&body)?;
     let counts = sandbox.channel.ask(&Request::Replace { entries }).await?;

@@ -81,7 +81,8 @@ impl Lines {
             let is_pair = self.pending[at] == b'\r' && self.pending.get(at + 1) == Some(&b'\n');
             return Some(at + 1 + usize::from(is_pair));
         }
-        (self.pending.len() - start >= MAX_LINE_BYTES).then(|| start + cut(&self.pending[start..start + MAX_LINE_BYTES]))
+        (self.pending.len() - start >= MAX_LINE_BYTES)
+            .then(|| start + cut(&self.pending[start..start + MAX_LINE_BYTES]))
     }
 }
 

@@ -30,10 +30,7 @@ struct Metadata {
     access: Access,
 }
 
-pub async fn upload(
-    Extension(sandbox): Extension<Arc<Sandbox>>,
-    request: HttpRequest,
-) -> Result<StatusCode, ApiError> {
+pub async fn upload(Extension(sandbox): Extension<Arc<Sandbox>>, request: HttpRequest) -> Result<StatusCode, ApiError> {
     let mut parts = Multipart::from_request(request, &())
         .await
         .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "INVALID_FILE", "the body is not multipart"))?;
@@ -43,7 +40,8 @@ pub async fn upload(
         match part.name() {
             Some("metadata") => waiting.push_back(metadata(&mut part).await?),
             Some("file") => {
-                let metadata = waiting.pop_front().ok_or_else(|| bad_metadata("a file part has no metadata before it"))?;
+                let metadata =
+                    waiting.pop_front().ok_or_else(|| bad_metadata("a file part has no metadata before it"))?;
                 receive(&sandbox, metadata, part).await?;
                 count += 1;
             }
@@ -148,7 +146,8 @@ fn parse_range(text: &HeaderValue, size: u64) -> Option<(u64, u64)> {
 /// An ASCII form for old clients and the exact name for all others.
 fn disposition(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let plain: String = name.chars().map(|c| if c.is_ascii_graphic() && c != '"' && c != '\\' { c } else { '_' }).collect();
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_graphic() && c != '"' && c != '\\' { c } else { '_' }).collect();
     format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
 }
 

@@ -26,12 +26,10 @@ pub fn run(request: Request) -> Outcome {
         Request::Info { paths } => info(&paths),
         Request::Search { path, pattern } => search(&path, &pattern),
         Request::List { path, depth } => list(&path, depth),
-        Request::MakeDirectories { entries } => {
-            each(&entries, |path, access| {
-                fs::create_dir_all(path).map_err(|error| failure_of(path, &error))?;
-                apply(Path::new(path), access)
-            })
-        }
+        Request::MakeDirectories { entries } => each(&entries, |path, access| {
+            fs::create_dir_all(path).map_err(|error| failure_of(path, &error))?;
+            apply(Path::new(path), access)
+        }),
         Request::RemoveDirectories { paths } => remove(&paths, |path, metadata| {
             if metadata.is_dir() { fs::remove_dir_all(path) } else { Err(io::ErrorKind::NotADirectory.into()) }
         }),

@@ -128,7 +128,9 @@ enum Role {
 /// Carries out one operation in a helper process. Errors on the socket mean that the runtime has lost interest.
 fn serve(descriptors: Vec<OwnedFd>) {
     let mut descriptors = descriptors.into_iter();
-    let (Some(operation), stdout, stderr) = (descriptors.next(), descriptors.next(), descriptors.next()) else { return };
+    let (Some(operation), stdout, stderr) = (descriptors.next(), descriptors.next(), descriptors.next()) else {
+        return;
+    };
     let mut operation = UnixStream::from(operation);
     let Ok(request) = protocol::read_frame::<Request>(&mut operation) else { return };
     let _ = match (request, stdout, stderr) {
