@@ -11,6 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
+use axum::serve::ListenerExt;
 use domain::ctx::Principal;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
@@ -86,6 +87,12 @@ pub async fn serve(config: Config, ready_file: Option<PathBuf>, stop: Cancellati
     let transport = transport(&config, address, services, &stop, &tasks);
     let router = routes(transport.clone(), links, studio.clone(), host_policy(&config, address));
     announce(&config, address, &studio, seeded.owner, seeded.api_key, ready_file, &data_dir).await?;
+    // Small frames must not wait for the acknowledgement of the one before.
+    let listener = listener.tap_io(|connection| {
+        if let Err(error) = connection.set_nodelay(true) {
+            tracing::debug!(error = &error as &dyn std::error::Error, "no-delay was not set");
+        }
+    });
     axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned()).await?;
     background.end(tasks).await;
     store.close().await;

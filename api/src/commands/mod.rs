@@ -32,9 +32,6 @@ enum Command {
     StudioLink(ClientArgs),
     /// Run the local sandbox runtime alone.
     SandboxRuntime(SandboxRuntimeArgs),
-    /// First process inside a sandbox; started by the runtime.
-    #[command(hide = true)]
-    SandboxInit,
     /// Run the scripted model alone: an OpenAI-compatible server that plays a written conversation.
     ScriptedModel(ScriptedModelArgs),
     /// Bring the database's schema up to date.
@@ -117,9 +114,11 @@ struct ScriptedModelArgs {
 
 /// Runs the subcommand that was asked for; its exit code is the program's.
 pub fn run() -> ExitCode {
+    // The first process inside a sandbox, started by the runtime. It forks, so nothing may run before it.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == sandbox::local::INIT_SUBCOMMAND) {
+        return sandbox::local::init_main();
+    }
     match Cli::parse().command {
-        // Before any thread and any runtime: it forks.
-        Command::SandboxInit => sandbox::local::init_main(),
         Command::Schema => tools::print(&crate::graphql::sdl()),
         Command::Serve(args) => serve::run(args),
         Command::Demo(args) => demo::run(args),

@@ -117,6 +117,7 @@ async fn check(lock: &str) {
     let (outcome, results) = play(folder.path(), lock).await;
     assert_finished(&outcome);
     assert!(results[0].contains("Traceback") && results[0].contains("KeyError: 'source'"), "{}", results[0]);
+    assert!(results[0].starts_with("Reading inputs/Cargo.lock\n"), "progress comes before the fault");
     assert!(results[1].ends_with("exit code 0"), "{}", results[1]);
     assert!(results[1].contains("\x1b[38;5;"), "the chart has colours");
     let count = count(lock);

@@ -18,6 +18,10 @@ export function setConnection(next: Connection): void {
   for (const notify of listeners) notify();
 }
 
+export function isConnected(): boolean {
+  return current.state === "live";
+}
+
 export function useConnection(): Connection {
   return useSyncExternalStore(
     (listener) => {

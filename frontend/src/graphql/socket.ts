@@ -3,7 +3,7 @@
  * by itself: subscriptions on it survive, and those that read a log go on from their cursor.
  */
 import { createClient } from "graphql-ws";
-import { setConnection } from "./connection";
+import { isConnected, setConnection } from "./connection";
 
 const PING_EVERY_MS = 10_000;
 const PONG_WITHIN_MS = 5_000;
@@ -30,7 +30,8 @@ export const socket = createClient({
     connected: () => setConnection({ state: "live" }),
     closed: () => {
       window.clearTimeout(pongTimer);
-      setConnection(navigator.onLine ? { state: "reconnecting", retryAt: null } : { state: "offline" });
+      // A failed attempt closes its socket after the wait for the next one has begun.
+      if (isConnected()) setConnection(navigator.onLine ? { state: "reconnecting", retryAt: null } : { state: "offline" });
     },
     ping: (received) => {
       if (!received) pongTimer = window.setTimeout(() => socket.terminate(), PONG_WITHIN_MS);
@@ -41,7 +42,10 @@ export const socket = createClient({
   },
 });
 
-window.addEventListener("offline", () => socket.terminate());
+window.addEventListener("offline", () => {
+  setConnection({ state: "offline" });
+  socket.terminate();
+});
 
 async function waitForTurn(retries: number): Promise<void> {
   if (retries >= 1) for (const notify of failureListeners) notify();

@@ -1,13 +1,12 @@
 //! Puts a reply together from whole bodies or from the chunks of a stream.
 
-use domain::model_call::{FinishReason, ModelReply};
+use domain::model_call::{FinishReason, ModelFailureKind, ModelReply};
 use domain::money::TokenUsage;
 use serde_json::Value;
 
 use super::failure::Fault;
 use super::tool_slots::ToolSlots;
 use super::usage::read_usage;
-use domain::model_call::ModelFailureKind;
 
 /// A reply that grows.
 #[derive(Debug)]

@@ -1,26 +1,24 @@
 //! One call: one request, its reply read to the end, and no way out that forgets what was received.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::model_call::{
     DeltaSink, FinishReason, ModelCallEnd, ModelFailure, ModelFailureKind, ModelOutcome, ModelRequest, ReplyMode,
 };
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Response};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::assembly::Assembly;
-use super::body::request_body;
 use super::failure::Fault;
 use super::limits::CallLimits;
 use super::redact::redact;
+use super::upstream_request::upstream_request;
 use crate::sse::{Decoder, Event, Limits};
 
 const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
@@ -85,7 +83,7 @@ impl<'a> Exchange<'a> {
 
     /// Sends the request and reads the reply to its end.
     pub(super) async fn run(&mut self, client: &Client) -> Result<FinishReason, Interruption> {
-        let request = self.prepare(client)?;
+        let request = upstream_request(client, self.request, &self.was_sent)?;
         let sending = Box::pin(client.execute(request));
         let response = self.wait_until(self.first_byte_until(), sending).await?.map_err(Fault::of_transport)?;
         if !response.status().is_success() {
@@ -110,40 +108,6 @@ impl<'a> Exchange<'a> {
             first_delta_ms: self.first_delta_ms,
             was_sent: self.was_sent.load(Ordering::Acquire),
         }
-    }
-
-    fn prepare(&self, client: &Client) -> Result<reqwest::Request, Fault> {
-        let endpoint = &self.request.endpoint;
-        let url = completions_url(&endpoint.base_url)?;
-        let bytes = request_body(self.request).to_string().into_bytes();
-        let accept = match self.request.mode {
-            ReplyMode::Stream => "text/event-stream, application/json;q=0.5",
-            ReplyMode::Complete => "application/json",
-        };
-        let mut builder = client
-            .post(url)
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, accept)
-            .header(CONTENT_LENGTH, bytes.len())
-            .body(self.marked_body(bytes));
-        if let Some(key) = endpoint.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty()) {
-            let mut value = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
-                Fault::new(ModelFailureKind::Credentials, "the model's API key holds characters that no header may")
-            })?;
-            value.set_sensitive(true);
-            builder = builder.header(AUTHORIZATION, value);
-        }
-        builder.build().map_err(|_| Fault::new(ModelFailureKind::Rejected, "the request cannot be built"))
-    }
-
-    /// The body notes when it is first asked for, which is when a connection stands and before a byte leaves. Being a
-    /// stream, it also cannot be sent twice by any layer below.
-    fn marked_body(&self, bytes: Vec<u8>) -> reqwest::Body {
-        let was_sent = Arc::clone(&self.was_sent);
-        reqwest::Body::wrap_stream(futures_util::stream::once(async move {
-            was_sent.store(true, Ordering::Release);
-            Ok::<_, Infallible>(Bytes::from(bytes))
-        }))
     }
 
     async fn refusal(&self, mut response: Response) -> Interruption {
@@ -300,15 +264,4 @@ fn is_whole(event: &Event) -> bool {
 
 fn broken(error: reqwest::Error) -> String {
     Fault::of_transport(error).message
-}
-
-/// The base URL's path with `/chat/completions` behind it; its query stays.
-fn completions_url(base_url: &str) -> Result<Url, Fault> {
-    let unusable = || Fault::new(ModelFailureKind::Rejected, "the model's base URL is no http or https URL");
-    let mut url = Url::parse(base_url.trim()).map_err(|_| unusable())?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(unusable());
-    }
-    url.path_segments_mut().map_err(|()| unusable())?.pop_if_empty().extend(["chat", "completions"]);
-    Ok(url)
 }

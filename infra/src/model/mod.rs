@@ -11,6 +11,7 @@ mod limits;
 mod openai_compatible;
 mod redact;
 mod tool_slots;
+mod upstream_request;
 mod usage;
 
 pub use limits::CallLimits;

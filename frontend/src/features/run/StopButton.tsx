@@ -21,7 +21,7 @@ export function StopButton({ executionId, status }: { executionId: string; statu
   }
 
   return (
-    <Tooltip label={problem} opened={problem !== null} color="red" position="bottom-end">
+    <Tooltip label={problem} opened={problem !== null && !isStopping && !isOver} color="red" position="bottom-end">
       <Button
         className={classes.stop}
         variant="default"

@@ -4,120 +4,209 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { TypedDocumentNode as DocumentNode } from '@graphql-typed-document-node/core';
+/** Where a model call stands. Clients must handle values they do not know. */
 export type CallState =
+  /** It was stopped; what was received is paid. */
   | 'CANCELLED'
+  /** It failed; what was received is paid. */
   | 'FAILED'
+  /** Its worker was lost: settled at the worst case, marked estimated. */
   | 'LOST'
+  /** Its reply is whole and paid. */
   | 'SETTLED'
+  /** Reserved; it may be under way. */
   | 'STARTED';
 
+/** Which executions are wanted; what is left out does not narrow. */
 export type ExecutionFilter = {
+  /** Of this agent. */
   agentId?: string | number | null | undefined;
+  /** Of this project. */
   projectId?: string | number | null | undefined;
+  /** In one of these states. */
   status?: Array<ExecutionStatus> | null | undefined;
 };
 
+/** What is to be executed, with what, and within which limits. */
 export type ExecutionStartInput = {
   /** The agent, whose latest published version runs; or give agentVersionId. */
   agentId?: string | number | null | undefined;
+  /** The published version of an agent that is to run; or give agentId. */
   agentVersionId?: string | number | null | undefined;
+  /** When it must have ended. */
   deadlineAt?: string | null | undefined;
+  /** Files for the agent. */
   files?: Array<InputFileInput> | null | undefined;
+  /** At most 128 bytes, fresh for each start and the same for its retries: the same key starts once. */
   idempotencyKey: string;
+  /** Limits beside those of the agent; the tighter one holds. */
   limits?: LimitsInput | null | undefined;
+  /** What the agent is to do. */
   task: string;
 };
 
+/** Where an execution stands. Clients must handle values they do not know. */
 export type ExecutionStatus =
+  /** Ended by a person. */
   | 'CANCELLED'
+  /** Was told to stop; calls under way are being ended. */
   | 'CANCELLING'
+  /** Ended by a failure. */
   | 'FAILED'
+  /** Waits for a worker. */
   | 'QUEUED'
+  /** A worker runs it, or it waits for the next worker after one was lost. */
   | 'RUNNING'
+  /** Ended by a limit or the loop guard. */
   | 'STOPPED'
+  /** Ended with a final answer. */
   | 'SUCCEEDED'
+  /** Waits for a person. */
   | 'WAITING';
 
+/** Why a model stopped. Clients must handle values they do not know. */
 export type FinishReason =
+  /** A filter cut it. */
   | 'CONTENT_FILTER'
+  /** It reached the output cap. */
   | 'LENGTH'
+  /** It was done. */
   | 'STOP'
+  /** It wants tools. */
   | 'TOOL_CALLS'
+  /** A word that is not known. */
   | 'UNKNOWN';
 
+/** A file for an execution. */
 export type InputFileInput = {
+  /** Binary content in base64; give this or text. */
   contentBase64?: string | null | undefined;
-  /** A plain file name; it is put into /workspace/inputs. */
+  /** A plain file name; the file is put into /workspace/inputs. */
   name: string;
   /** Text content; give this or contentBase64. */
   text?: string | null | undefined;
 };
 
+/** Upper bounds; each is greater than 0, and what is left out has no bound. */
 export type LimitsInput = {
+  /** Milliseconds of active time. */
   maxActiveTimeMs?: string | null | undefined;
+  /** US dollars. */
   maxCostUsd?: string | null | undefined;
+  /** The same tool may fail this often. */
   maxErrorsPerTool?: number | null | undefined;
+  /** Agent iterations. */
   maxIterations?: number | null | undefined;
+  /** Model calls. */
   maxModelCalls?: number | null | undefined;
+  /** Input and output tokens together. */
   maxTokens?: string | null | undefined;
+  /** Tool calls. */
   maxToolCalls?: number | null | undefined;
 };
 
+/** Which stream of a program. Clients must handle values they do not know. */
 export type OutputStream =
+  /** Standard error. */
   | 'STDERR'
+  /** Standard output. */
   | 'STDOUT';
 
+/** What a principal is. Clients must handle values they do not know. */
 export type PrincipalKind =
+  /** A program with a key. */
   | 'API_KEY'
+  /** What an execution runs as. */
   | 'SERVICE_IDENTITY'
+  /** A person. */
   | 'USER';
 
+/** Whether a version may still change. Clients must handle values they do not know. */
 export type ResourceVersionState =
+  /** Not usable yet. */
   | 'DRAFT'
+  /** Immutable and usable. */
   | 'PUBLISHED';
 
+/** What a sandbox may reach. Clients must handle values they do not know. */
 export type SandboxNetwork =
+  /** Nothing. */
   | 'NONE';
 
+/** Where sandboxes run. Clients must handle values they do not know. */
 export type SandboxTier =
+  /** The local runtime of this installation. */
   | 'LOCAL'
+  /** An OpenSandbox server elsewhere. */
   | 'REMOTE';
 
+/** What repeating a call would do. Clients must handle values they do not know. */
 export type SideEffect =
+  /** The same key has the same effect once. */
   | 'IDEMPOTENT'
+  /** It changes nothing. */
   | 'READ_ONLY'
+  /** It acts inside the execution's own sandbox. */
   | 'SANDBOX_ONLY'
+  /** It acts on the world: after a loss a person decides. */
   | 'SIDE_EFFECT';
 
 /** The one cause for which an execution ended. Clients must handle values they do not know. */
 export type StopReasonCode =
+  /** A grant was missing or revoked. */
   | 'ACCESS_DENIED'
+  /** The limit of active time. */
   | 'ACTIVE_TIME_LIMIT'
+  /** A person stopped it. */
   | 'CANCELLED'
+  /** The provider's filter cut the reply. */
   | 'CONTENT_FILTERED'
+  /** The limit of money. */
   | 'COST_LIMIT'
+  /** The deadline passed. */
   | 'DEADLINE_EXCEEDED'
+  /** The model gave its final answer. */
   | 'FINAL_ANSWER'
+  /** A fault of the server. */
   | 'INTERNAL'
+  /** The limit of iterations. */
   | 'ITERATION_LIMIT'
+  /** It went in circles. */
   | 'LOOP_DETECTED'
+  /** The limit of model calls. */
   | 'MODEL_CALL_LIMIT'
+  /** The model's provider failed. */
   | 'MODEL_FAILED'
+  /** The model's reply was cut off at its cap. */
   | 'MODEL_OUTPUT_TRUNCATED'
+  /** A cost limit is set and the model has no price. */
   | 'PRICE_UNKNOWN'
+  /** No sandbox could be had. */
   | 'SANDBOX_UNAVAILABLE'
+  /** The limit of tokens. */
   | 'TOKEN_LIMIT'
+  /** The limit of tool calls. */
   | 'TOOL_CALL_LIMIT'
+  /** The same tool failed too often. */
   | 'TOOL_ERROR_LIMIT'
+  /** A tool with side effects may have run in part. */
   | 'TOOL_OUTCOME_UNKNOWN';
 
+/** Where a tool call stands. Clients must handle values they do not know. */
 export type ToolCallState =
+  /** It was stopped. */
   | 'CANCELLED'
+  /** It ran and failed. */
   | 'FAILED'
+  /** It may have run in part; it is not repeated. */
   | 'INTERRUPTED'
+  /** Its worker was lost; it is repeated or waits for a person. */
   | 'LOST'
+  /** It was never run. */
   | 'REFUSED'
+  /** It may be under way. */
   | 'STARTED'
+  /** It did what was asked. */
   | 'SUCCEEDED';
 
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;

@@ -23,7 +23,7 @@ export function SandboxFacts({ sandbox, isOver }: Props) {
   const now = useNow(sandbox !== null && !isOver);
   if (sandbox === null) return null;
   const left = sandbox.expiresAt === null ? 0 : Date.parse(sandbox.expiresAt) - now;
-  const limits = sandbox.enforced.filter((name) => name !== "network");
+  const limits = sandbox.enforced.filter((name) => name !== "network").map((name) => name.replaceAll("_", " "));
   return (
     <>
       <Heading>Sandbox</Heading>

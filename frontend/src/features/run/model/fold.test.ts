@@ -115,7 +115,13 @@ describe("a new attempt", () => {
       cost: { amount: "0.004" },
       estimated: true,
     });
-    expect(viewOf(log).modelCalls["m1"]).toMatchObject({ state: "LOST", alias: "auditor", cost: 0.004, estimated: true });
+    expect(viewOf(log).modelCalls["m1"]).toMatchObject({
+      state: "LOST",
+      alias: "auditor",
+      text: "",
+      cost: 0.004,
+      estimated: true,
+    });
   });
 
   it("marks as lost what was open before the superseded part", () => {
@@ -124,6 +130,15 @@ describe("a new attempt", () => {
     const view = viewOf(log);
     expect(view.toolCalls["a"]?.state).toBe("LOST");
     expect(view.iterations[0]?.items.at(-1)).toMatchObject({ type: "attempt", lostToolCalls: 1 });
+  });
+
+  it("lets the outcome of an interrupted tool call override that it was lost", () => {
+    const log = TestLog.begun()
+      .add("ToolCallStarted", { iteration: 1, toolCallId: "a" })
+      .add("SandboxOutput", { toolCallId: "a", text: "half\n" })
+      .add("NodeAttemptStarted", { attempt: 2, supersedesFrom: null })
+      .add("ToolCallFinished", { iteration: 1, toolCallId: "a", toolCallState: "INTERRUPTED", exitCode: null });
+    expect(viewOf(log).toolCalls["a"]).toMatchObject({ state: "INTERRUPTED", output: { text: "half\n" } });
   });
 
   it("adds up what attempts lost that are superseded themselves", () => {

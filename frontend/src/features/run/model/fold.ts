@@ -81,8 +81,9 @@ function takeOver(state: FoldState, event: EventOf<"NodeAttemptStarted">): FoldS
   const log = [...state.log.filter(survives(event)), event];
   const attempts = new Map(state.attempts).set(Number(event.sequence), attemptItem(state, log, event));
   const view = refold(log, attempts);
-  const dropped = Object.entries(before.modelCalls).filter(([id]) => !(id in view.modelCalls));
-  const lostCalls = { ...before.lostCalls, ...Object.fromEntries(dropped) };
+  const dropped = Object.values(before.modelCalls).filter(({ id }) => !(id in view.modelCalls));
+  // What a dropped call had written is written again by the next one; only the call itself is remembered.
+  const lostCalls = { ...before.lostCalls, ...Object.fromEntries(dropped.map((call) => [call.id, { ...call, text: "" }])) };
   return { ...state, log, attempts, view: { ...view, lostCalls, budget: before.budget, budgetAt: before.budgetAt } };
 }
 

@@ -11,13 +11,14 @@ interface Props {
 
 export const ModelText = memo(function ModelText({ call, onSelect }: Props) {
   const isWriting = call.state === "STARTED";
+  const trouble = troubleOf(call);
   return (
     <div className={classes.say} id={call.id} data-writing={isWriting || undefined}>
       {call.text !== "" && <Markdown text={call.text} streaming={isWriting} />}
       {isWriting && call.text === "" && <p className={classes.thinking}>Waiting for {call.alias || "the model"}</p>}
-      {troubleOf(call) !== null && (
+      {trouble !== null && (
         <p className={classes.line} data-tone={call.state === "FAILED" ? "bad" : "warn"}>
-          <span>{troubleOf(call)}</span>
+          <span>{trouble}</span>
           <button type="button" className={classes.more} onClick={() => onSelect(call.id)}>
             Details
           </button>
@@ -29,6 +30,8 @@ export const ModelText = memo(function ModelText({ call, onSelect }: Props) {
 
 function troubleOf(call: ModelCallView): string | null {
   const charged = call.cost ?? call.reservedCost;
+  // The notice of the attempt that took over tells of a call that was lost before it wrote anything.
+  if (call.state === "LOST" && call.text === "") return null;
   if (call.state === "LOST") return `This model call was lost in an interruption and is charged at the reserved ${formatMoney(charged)}.`;
   if (call.state === "FAILED") return `The model call failed: ${call.error?.message ?? "no reason was given"}`;
   if (call.state === "CANCELLED") return "The model call was cancelled.";

@@ -84,7 +84,7 @@ export function useFollowTail(phase: Phase): FollowTail {
     hasNewOutcome,
     jump: toEnd,
     toOutcome: () => {
-      scrollRef.current?.scrollTo({ top: 0, behavior: "smooth" });
+      scrollRef.current?.scrollTo({ top: 0 });
       setNewOutcome(false);
     },
   };
