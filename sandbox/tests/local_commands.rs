@@ -193,7 +193,7 @@ async fn a_stream_is_cut_when_its_sandbox_ends() {
     let mut response = sandbox.start(json!({ "command": "echo hi; sleep 600" })).await;
     let mut seen = String::new();
     while !seen.contains("hi\\n") {
-        seen.push_str(&String::from_utf8(response.chunk().await.unwrap().unwrap().to_vec()).unwrap());
+        seen.push_str(std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap());
     }
     assert_eq!(host.delete(&format!("/v1/sandboxes/{}", sandbox.id)).await.0, StatusCode::NO_CONTENT);
     let rest = response.text().await;
