@@ -5,8 +5,7 @@ set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
 need_toolchain
-need_sandbox
-need_packages python3=python3 mariadbd=mariadb-server-core my_print_defaults=mariadb-client-core
+need_test_programs
 
 tests=()
 for file in e2e/tests/*.rs e2e/tests/*/main.rs; do
@@ -23,7 +22,6 @@ cargo test --locked --workspace --features "$FEATURES" --no-run
 [ "${#tests[@]}" -eq 0 ] || cargo test --locked --workspace --features "$FEATURES" "${tests[@]}"
 
 if [ -f e2e/browser/package.json ]; then
-    need_packages chromium=chromium
     npm --prefix e2e/browser ci --no-audit --no-fund </dev/null
     npm --prefix e2e/browser test </dev/null
 fi

@@ -8,9 +8,7 @@ set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 
 need_toolchain
-need_sandbox
-need_packages python3=python3 mariadbd=mariadb-server-core my_print_defaults=mariadb-client-core
-[ ! -f e2e/browser/package.json ] || need_packages chromium=chromium
+need_test_programs
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
