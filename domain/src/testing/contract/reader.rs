@@ -40,9 +40,11 @@ pub async fn lists_page_by_time_and_id(ports: &Ports) {
     }
     let stranger = samples.home(ports).await;
     assert_eq!(walk(ports, &stranger, &ExecutionFilter::default(), 10).await, []);
-    let request = PageRequest { first: 10, after: Some("no key".to_owned()) };
-    let page = ports.reader.list(home.scope(), &ExecutionFilter::default(), request).await.unwrap();
-    assert!(page.rows.is_empty() && !page.has_next);
+    for key in ["no key", "9000000000000000000.\u{1F980}"] {
+        let request = PageRequest { first: 10, after: Some(key.to_owned()) };
+        let page = ports.reader.list(home.scope(), &ExecutionFilter::default(), request).await.unwrap();
+        assert!(page.rows.is_empty() && !page.has_next, "{key}");
+    }
 }
 
 /// A filter names project, agent and states; all must hold.

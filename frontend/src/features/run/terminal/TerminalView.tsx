@@ -29,6 +29,7 @@ export default function TerminalView({ text, droppedChars, label }: Props) {
       fontFamily: getComputedStyle(document.documentElement).getPropertyValue("--font-mono"),
       fontSize: 12.5,
       lineHeight: 1.3,
+      minimumContrastRatio: 3,
       scrollback: 20_000,
     });
     const fit = new FitAddon();
