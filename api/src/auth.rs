@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_graphql::Data;
 use async_trait::async_trait;
-use domain::access::sign_in::{by_api_key, by_session};
+use domain::access::{by_api_key, by_session};
 use domain::ctx::Principal;
 use domain::error::StoreError;
 use futures_util::FutureExt;

@@ -94,7 +94,7 @@ impl Live {
     }
 
     /// The tail behind `after`, when it reaches back that far.
-    fn from_tail(&self, execution: ExecutionRef, after: u64, max_bytes: usize) -> Option<Vec<Segment>> {
+    fn read_tail(&self, execution: ExecutionRef, after: u64, max_bytes: usize) -> Option<Vec<Segment>> {
         let guard = self.lock();
         let watched = guard.1.get(&execution)?;
         if watched.tail.front()?.first_sequence > after + 1 {
@@ -187,7 +187,7 @@ impl Follow for Live {
 #[async_trait]
 impl EventLog for Live {
     async fn read(&self, execution: ExecutionRef, after: u64, max_bytes: usize) -> Result<Vec<Segment>, StoreError> {
-        match self.from_tail(execution, after, max_bytes) {
+        match self.read_tail(execution, after, max_bytes) {
             Some(segments) if !segments.is_empty() => Ok(segments),
             Some(_) | None => self.log.read(execution, after, max_bytes).await,
         }

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use domain::access::IdentityStore;
-use domain::access::sign_in::{SESSION_LIFETIME, issue_code, redeem_code};
+use domain::access::{SESSION_LIFETIME, issue_code, redeem_code};
 use domain::clock::{Clock, Entropy};
 use domain::ctx::Principal;
 use domain::error::StoreError;

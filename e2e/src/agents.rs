@@ -18,6 +18,8 @@ pub struct AgentSpec {
     pub tools: Vec<String>,
     /// Limits.
     pub limits: Value,
+    /// How loops are judged; null for the default.
+    pub loop_policy: Value,
 }
 
 impl AgentSpec {
@@ -29,6 +31,7 @@ impl AgentSpec {
             base_url: "scripted:".to_owned(),
             tools: vec!["note".to_owned()],
             limits: json!({}),
+            loop_policy: Value::Null,
         }
     }
 
@@ -65,7 +68,7 @@ pub async fn create(client: &Client, spec: &AgentSpec) -> Result<String> {
         "projectId": project, "slug": spec.slug, "name": spec.slug, "publish": true,
         "spec": {
             "instructions": "Do the task.", "modelId": text(&model, "/model/id")?, "sandboxProfileId": profile,
-            "tools": spec.tools, "limits": spec.limits,
+            "tools": spec.tools, "limits": spec.limits, "loopPolicy": spec.loop_policy,
         },
     });
     let agent = client.mutate("agentCreate", "AgentCreateInput", "agent { id }", agent).await?;

@@ -14,14 +14,10 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Path of the `vitrine` binary that was built with the tests.
 pub fn binary() -> Result<PathBuf> {
-    let test = std::env::current_exe()?;
-    let profile = test.ancestors().nth(2).ok_or("the test lies in no target directory")?;
-    let binary = profile.join("vitrine");
-    if binary.exists() {
-        Ok(binary)
-    } else {
-        Err(format!("{} is not there; run cargo build first", binary.display()).into())
-    }
+    // Tests lie in a directory below the one of the binaries, the benchmark lies beside them.
+    let own = std::env::current_exe()?;
+    let found = own.ancestors().skip(1).take(2).map(|directory| directory.join("vitrine")).find(|path| path.exists());
+    found.ok_or_else(|| "the vitrine binary is not there; run cargo build first".into())
 }
 
 /// How a server is started.

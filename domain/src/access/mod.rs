@@ -10,7 +10,7 @@ mod grants;
 mod model;
 mod ports;
 mod refusal;
-pub mod sign_in;
+mod sign_in;
 
 pub use api_key::{ApiKeyPorts, CreateApiKey, CreatedApiKey, SECRET_PREFIX, create_api_key, revoke_api_key};
 pub use authorizer::{AccessError, Authorizer, InvalidPolicies};
@@ -22,3 +22,6 @@ pub use model::{
 pub use ports::{AccessStore, IdentityStore};
 pub(crate) use refusal::fault;
 pub use refusal::{Refusal, forbidden, may, not_found, require};
+pub use sign_in::{
+    CODE_LIFETIME, OpenedSession, SESSION_LIFETIME, SignedIn, by_api_key, by_session, issue_code, redeem_code,
+};

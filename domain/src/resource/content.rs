@@ -27,6 +27,7 @@ pub struct ResourcePorts {
 }
 
 /// What a version is to say.
+#[expect(clippy::large_enum_variant, reason = "a value lives for one call and is never kept in numbers")]
 pub enum Content {
     /// Of every kind but a Credential.
     Spec(Spec),

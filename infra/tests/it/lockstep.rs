@@ -128,10 +128,10 @@ impl Generator {
             }
             _ => commit.segment = None,
         }
-        commit.progress = match self.random.below(8) {
+        commit.progress = match self.random.below(24) {
             0 => Some(self.samples.ended(at)),
-            1 => Some(Progress { releases_lease: true, ..Progress::queued() }),
-            2..=5 => Some(Progress { status: ExecutionStatus::Running, ..Progress::queued() }),
+            1 | 2 => Some(Progress { releases_lease: true, ..Progress::queued() }),
+            3..=16 => Some(Progress { status: ExecutionStatus::Running, ..Progress::queued() }),
             _ => None,
         };
         commit

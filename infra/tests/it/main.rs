@@ -1,10 +1,18 @@
 //! The SQL store and the directories, held against the contracts of their ports, on SQLite and on a real MariaDB.
 
+#[cfg(test)]
 mod artifacts;
+#[cfg(test)]
 mod contracts;
+#[cfg(test)]
 mod lockstep;
+#[cfg(test)]
 mod mariadb;
+#[cfg(test)]
 mod migrations_run;
+#[cfg(test)]
 mod random;
+#[cfg(test)]
 mod world;
+#[cfg(test)]
 mod writers;

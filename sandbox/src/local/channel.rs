@@ -4,6 +4,7 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::fs::Mode;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::Value;
@@ -55,6 +56,10 @@ impl Channel {
     pub async fn execute(&self, request: &Request) -> io::Result<Running> {
         let (stdout, stdout_writer) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, stderr_writer) = pipe_with(PipeFlags::CLOEXEC)?;
+        for writer in [&stdout_writer, &stderr_writer] {
+            // The command has another user id and may open its own output again, as /dev/stderr.
+            rustix::fs::fchmod(writer, Mode::from_raw_mode(0o666))?;
+        }
         let operation = self.hand_over(request, &[stdout_writer, stderr_writer]).await?;
         let stdout = pipe::Receiver::from_owned_fd(stdout)?;
         let stderr = pipe::Receiver::from_owned_fd(stderr)?;

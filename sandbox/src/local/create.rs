@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 
 use super::catalogue;
-use super::error::ApiError;
+use super::error::{ApiError, Refusal};
 use super::ids;
 use super::limits::Limits;
 use super::registry::{Order, Registry, expiry};
@@ -20,18 +20,6 @@ const ENFORCED: &str = "vitrine.enforced";
 const MIN_TIMEOUT_S: i64 = 60;
 /// About a century, so that no later sum can overflow.
 const MAX_TIMEOUT_S: i64 = 3_000_000_000;
-
-/// A refusal by the schema, which the protocol answers with 422 and another shape.
-pub enum Refusal {
-    Schema { member: &'static str, message: &'static str },
-    Rule(ApiError),
-}
-
-impl From<ApiError> for Refusal {
-    fn from(error: ApiError) -> Self {
-        Self::Rule(error)
-    }
-}
 
 /// Turns a request into an order, or says why not.
 pub fn check(registry: &Registry, request: CreateRequest) -> Result<Order, Refusal> {
@@ -141,5 +129,5 @@ fn environment(given: BTreeMap<String, Option<String>>) -> Result<BTreeMap<Strin
 }
 
 fn schema(member: &'static str, message: &'static str) -> Refusal {
-    Refusal::Schema { member, message }
+    Refusal::schema(member, message)
 }

@@ -103,3 +103,34 @@ impl IntoResponse for ApiError {
         (self.status, Json(json!({ "code": self.code, "message": self.message }))).into_response()
     }
 }
+
+/// A refusal of the Lifecycle API, which answers a breach of its schema in another shape.
+#[derive(Debug)]
+pub enum Refusal {
+    Schema { member: &'static str, message: String },
+    Rule(ApiError),
+}
+
+impl Refusal {
+    pub fn schema(member: &'static str, message: impl Into<String>) -> Self {
+        Self::Schema { member, message: message.into() }
+    }
+}
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        Self::Rule(error)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Rule(error) => error.into_response(),
+            Self::Schema { member, message } => {
+                let body = json!({ "detail": [{ "type": "value_error", "loc": ["body", member], "msg": message }] });
+                (StatusCode::UNPROCESSABLE_ENTITY, Json(body)).into_response()
+            }
+        }
+    }
+}

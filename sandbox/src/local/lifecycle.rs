@@ -12,8 +12,8 @@ use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::create::{self, Refusal};
-use super::error::ApiError;
+use super::create;
+use super::error::{ApiError, Refusal};
 use super::sandbox::Sandbox;
 use super::server::{Mount, Shared};
 use super::wire::{Endpoint, ListView, Pagination, RenewRequest, SandboxView};
@@ -24,23 +24,11 @@ const DEFAULT_PAGE_SIZE: usize = 20;
 /// execd's port, the only one behind which something answers.
 const EXECD_PORT: u16 = 44772;
 
-pub async fn create(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
-    let order = match parse(&body) {
-        Ok(request) => create::check(&shared.registry, request),
-        Err(response) => return response,
-    };
-    let order = match order {
-        Ok(order) => order,
-        Err(Refusal::Schema { member, message }) => return unprocessable(member, message),
-        Err(Refusal::Rule(error)) => return error.into_response(),
-    };
-    match shared.registry.create(order).await {
-        Ok(sandbox) => {
-            let view = SandboxView { image: None, ..sandbox.view() };
-            (StatusCode::ACCEPTED, Json(view)).into_response()
-        }
-        Err(error) => error.into_response(),
-    }
+pub async fn create(State(shared): State<Arc<Shared>>, body: Bytes) -> Result<Response, Refusal> {
+    let order = create::check(&shared.registry, parse(&body)?)?;
+    let sandbox = shared.registry.create(order).await?;
+    let view = SandboxView { image: None, ..sandbox.view() };
+    Ok((StatusCode::ACCEPTED, Json(view)).into_response())
 }
 
 pub fn get(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<Json<SandboxView>, ApiError> {
@@ -52,21 +40,20 @@ pub async fn delete(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub fn list(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Response {
+pub fn list(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Result<Json<ListView>, Refusal> {
     let query: Vec<(String, String)> = pairs(query.as_deref().unwrap_or_default());
     let number = |name: &str, default: usize| {
         let given = query.iter().find(|(key, _)| key == name);
         given.map_or(Some(default), |(_, text)| text.parse().ok())
     };
-    let Some(page) = number("page", 1).filter(|page| *page >= 1) else { return unprocessable("page", "at least 1") };
+    let Some(page) = number("page", 1).filter(|page| *page >= 1) else {
+        return Err(Refusal::schema("page", "at least 1"));
+    };
     let Some(page_size) = number("pageSize", DEFAULT_PAGE_SIZE).filter(|size| (1..=MAX_PAGE_SIZE).contains(size))
     else {
-        return unprocessable("pageSize", "1 to 200");
+        return Err(Refusal::schema("pageSize", "1 to 200"));
     };
-    let wanted = match metadata_filter(&query) {
-        Ok(wanted) => wanted,
-        Err(error) => return error.into_response(),
-    };
+    let wanted = metadata_filter(&query)?;
     let states: Vec<_> = query.iter().filter(|(key, _)| key == "state").map(|(_, state)| state).collect();
     let is_wanted = |sandbox: &Arc<Sandbox>| {
         let metadata = sandbox.metadata();
@@ -78,7 +65,7 @@ pub fn list(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Res
     let items = found.iter().skip((page - 1).saturating_mul(page_size)).take(page_size);
     let pagination =
         Pagination { page, page_size, total_items: found.len(), total_pages, has_next_page: page < total_pages };
-    Json(ListView { items: items.map(|sandbox| sandbox.view()).collect(), pagination }).into_response()
+    Ok(Json(ListView { items: items.map(|sandbox| sandbox.view()).collect(), pagination }))
 }
 
 /// One parameter holds an encoded query string of its own.
@@ -97,11 +84,11 @@ pub fn patch_metadata(
     State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
     body: Bytes,
-) -> Result<Json<SandboxView>, Response> {
-    let sandbox = shared.registry.find(&id).map_err(IntoResponse::into_response)?;
+) -> Result<Json<SandboxView>, Refusal> {
+    let sandbox = shared.registry.find(&id)?;
     let patch: BTreeMap<String, Option<String>> = parse(&body)?;
     let mut changed = sandbox.metadata().clone();
-    let invalid = |message| ApiError::new(StatusCode::BAD_REQUEST, "INVALID_METADATA_LABEL", message).into_response();
+    let invalid = |message| ApiError::new(StatusCode::BAD_REQUEST, "INVALID_METADATA_LABEL", message);
     for (key, value) in patch {
         labels::check_key(&key).map_err(invalid)?;
         match value {
@@ -114,16 +101,17 @@ pub fn patch_metadata(
     Ok(Json(sandbox.view()))
 }
 
-pub fn renew(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> Result<Json<Value>, Response> {
-    let sandbox = shared.registry.find(&id).map_err(IntoResponse::into_response)?;
+pub fn renew(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> Result<Json<Value>, Refusal> {
+    let sandbox = shared.registry.find(&id)?;
     let request: RenewRequest = parse(&body)?;
-    let expires_at = clock::parse(&request.expires_at).ok_or_else(|| unprocessable("expiresAt", "an RFC 3339 time"))?;
-    let invalid = |status, message| ApiError::new(status, "LOCAL::INVALID_EXPIRATION", message).into_response();
+    let expires_at =
+        clock::parse(&request.expires_at).ok_or_else(|| Refusal::schema("expiresAt", "an RFC 3339 time"))?;
+    let invalid = |status, message| ApiError::new(status, "LOCAL::INVALID_EXPIRATION", message);
     if sandbox.expires_at().is_none() {
-        return Err(invalid(StatusCode::CONFLICT, "the sandbox has no time to live that could be renewed"));
+        return Err(invalid(StatusCode::CONFLICT, "the sandbox has no time to live that could be renewed").into());
     }
     if expires_at <= clock::now() {
-        return Err(invalid(StatusCode::BAD_REQUEST, "expiresAt is in the past"));
+        return Err(invalid(StatusCode::BAD_REQUEST, "expiresAt is in the past").into());
     }
     sandbox.renew(expires_at);
     Ok(Json(json!({ "expiresAt": clock::text(expires_at) })))
@@ -134,18 +122,18 @@ pub fn endpoint(
     Path((id, port)): Path<(String, String)>,
     RawQuery(query): RawQuery,
     Extension(mount): Extension<Mount>,
-) -> Result<Json<Endpoint>, Response> {
-    let number: i64 = port.parse().map_err(|_| unprocessable("port", "a number"))?;
+) -> Result<Json<Endpoint>, Refusal> {
+    let number: i64 = port.parse().map_err(|_| Refusal::schema("port", "a number"))?;
     let invalid = || ApiError::new(StatusCode::BAD_REQUEST, "LOCAL::INVALID_PORT", "the port is not 1 to 65535");
-    let port = u16::try_from(number).ok().filter(|port| *port > 0).ok_or_else(|| invalid().into_response())?;
-    let sandbox = shared.registry.find(&id).map_err(IntoResponse::into_response)?;
+    let port = u16::try_from(number).ok().filter(|port| *port > 0).ok_or_else(invalid)?;
+    let sandbox = shared.registry.find(&id)?;
     let query = pairs(query.as_deref().unwrap_or_default());
     let value = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let is_proxy = value("use_server_proxy").is_some_and(|text| text == "1" || text.eq_ignore_ascii_case("true"));
     if value("expires").is_some() {
         let code = if is_proxy { "SANDBOX::INVALID_PARAMETER" } else { "SANDBOX::API_NOT_SUPPORTED" };
         let message = "signed routes are not supported";
-        return Err(ApiError::new(StatusCode::BAD_REQUEST, code, message).into_response());
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, code, message).into());
     }
     let address = shared.address;
     let endpoint = if is_proxy {
@@ -159,17 +147,12 @@ pub fn endpoint(
     Ok(Json(Endpoint { endpoint, headers }))
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Response> {
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     // The text of serde's error may hold the input, which may hold secrets: only the place is told.
     serde_json::from_slice(body).map_err(|error| {
         let place = format!("invalid JSON or wrong type at line {} column {}", error.line(), error.column());
-        unprocessable("body", &place)
+        Refusal::schema("body", place)
     })
-}
-
-fn unprocessable(member: &str, message: &str) -> Response {
-    let body = json!({ "detail": [{ "type": "value_error", "loc": ["body", member], "msg": message }] });
-    (StatusCode::UNPROCESSABLE_ENTITY, Json(body)).into_response()
 }
 
 fn pairs(query: &str) -> Vec<(String, String)> {

@@ -61,7 +61,9 @@ impl Limits {
     }
 
     pub fn init_limits(&self) -> InitLimits {
-        InitLimits { open_files: self.open_files, file_bytes: self.disk_bytes, processes: self.cgroup_pids() }
+        // Above the storage, so that whoever fills it gets an error and not a signal.
+        let file_bytes = self.disk_bytes + MIB;
+        InitLimits { open_files: self.open_files, file_bytes, processes: self.cgroup_pids() }
     }
 }
 

@@ -69,7 +69,7 @@ impl Registry {
     /// All sandboxes, the newest first.
     pub fn all(&self) -> Vec<Arc<Sandbox>> {
         let mut all: Vec<_> = self.lock().values().cloned().collect();
-        all.sort_by(|left, right| right.profile.created_at.cmp(&left.profile.created_at));
+        all.sort_by_key(|sandbox| std::cmp::Reverse(sandbox.profile.created_at));
         all
     }
 

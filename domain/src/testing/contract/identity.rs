@@ -35,7 +35,7 @@ pub async fn a_tenant_is_made_once(ports: &Ports) {
     assert_conflict(ports.identity.create_tenant(&home.tenant, &other, samples.principal_id(), "Eve").await);
     assert_eq!(
         ports.identity.projects(home.scope(), &[home.project.id, other.id]).await.unwrap(),
-        [home.project.clone()]
+        std::slice::from_ref(&home.project)
     );
     let viewer = Viewer {
         id: home.owner,
