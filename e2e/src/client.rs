@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::Result;
 
+const END_WITHIN: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+
 /// A caller of one server.
 #[derive(Clone)]
 pub struct Client {
@@ -54,6 +57,34 @@ impl Client {
         match payload["userErrors"].take() {
             Value::Array(faults) if faults.is_empty() => Ok(payload),
             faults => Err(format!("{field}: {faults}").into()),
+        }
+    }
+
+    /// Runs a mutation that must be refused: code and path of each of its `userErrors`, as `CODE input.field`.
+    pub async fn refusals(&self, field: &str, input_type: &str, input: Value) -> Result<Vec<String>> {
+        let document = format!(
+            "mutation M($input: {input_type}!) {{ {field}(input: $input) {{ userErrors {{ code message path }} }} }}"
+        );
+        let data = self.query(&document, json!({ "input": input })).await?;
+        let faults = data[field]["userErrors"].as_array().ok_or_else(|| format!("no userErrors in {data}"))?;
+        let path = |fault: &Value| {
+            fault["path"].as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(".")
+        };
+        Ok(faults.iter().map(|fault| format!("{} {}", fault["code"].as_str().unwrap_or("?"), path(fault))).collect())
+    }
+
+    /// The execution when it has ended.
+    pub async fn ended(&self, id: &str) -> Result<Value> {
+        let deadline = tokio::time::Instant::now() + END_WITHIN;
+        loop {
+            let state = self.execution(id).await?;
+            if state["status"].as_str().is_some_and(is_terminal) {
+                return Ok(state);
+            }
+            if tokio::time::Instant::now() > deadline {
+                return Err(format!("the execution does not end: {state}").into());
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 

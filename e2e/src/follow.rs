@@ -112,6 +112,18 @@ impl Follower {
         Ok(events)
     }
 
+    /// Reads until the server closes the socket; the code of its close frame.
+    pub async fn close_code(mut self) -> Result<u16> {
+        loop {
+            match tokio::time::timeout(PATIENCE, self.socket.next()).await? {
+                Some(Ok(Message::Close(Some(frame)))) => return Ok(frame.code.into()),
+                Some(Ok(Message::Close(None))) | None => return Err("closed without a code".into()),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error.into()),
+            }
+        }
+    }
+
     async fn frame(&mut self) -> Result<Option<String>> {
         loop {
             match tokio::time::timeout(PATIENCE, self.socket.next()).await? {

@@ -114,15 +114,17 @@ impl PriceInput {
     }
 }
 
-/// Reads an amount of dollars; a malformed one is noted and counts as 1.
+/// Reads an amount of dollars; a malformed or negative one is noted and counts as 1.
 pub fn usd(text: &Decimal, base: &[&str], field: &str, faults: &mut Faults) -> NanoUsd {
     NanoUsd::from_usd_text(&text.0).unwrap_or_else(|| {
         let path: Vec<_> = base.iter().copied().chain([field]).collect();
-        faults.add(
-            &path,
-            "MALFORMED",
-            "must be a plain number of dollars with at most 9 decimals, for example \"0.05\"",
-        );
+        let is_negative = text.0.strip_prefix('-').and_then(NanoUsd::from_usd_text).is_some();
+        let (code, rule) = if is_negative {
+            ("OUT_OF_RANGE", "must not be negative")
+        } else {
+            ("MALFORMED", "must be a plain number of dollars with at most 9 decimals, for example \"0.05\"")
+        };
+        faults.add(&path, code, rule);
         NanoUsd(1)
     })
 }

@@ -8,7 +8,7 @@ mod model;
 mod ports;
 
 pub use model::{
-    CollectedFile, Exit, LiveSandbox, OutputStream, Program, Sandbox, SandboxError, SandboxRequest, SandboxState,
-    SandboxTarget,
+    Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, Sandbox, SandboxError, SandboxRequest,
+    SandboxState, SandboxTarget,
 };
 pub use ports::{OutputSink, SandboxRuntime};

@@ -150,6 +150,15 @@ pub struct CollectedFile {
     pub bytes: Bytes,
 }
 
+/// What a collection found in `outputs/`.
+#[derive(Debug, Clone, Default)]
+pub struct Collected {
+    /// The files that were new or changed, and fit.
+    pub files: Vec<CollectedFile>,
+    /// How many more were new or changed, and did not fit.
+    pub left_out: usize,
+}
+
 /// Why a sandbox did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]

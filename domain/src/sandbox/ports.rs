@@ -5,9 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::model::{
-    CollectedFile, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget,
-};
+use super::model::{Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget};
 use crate::execution::CallContext;
 use crate::ids::SandboxId;
 
@@ -54,8 +52,8 @@ pub trait SandboxRuntime: Send + Sync {
     ) -> Result<Option<Bytes>, SandboxError>;
 
     /// The files in `outputs/` that were not seen before or have changed since the last collection. Links are never
-    /// followed; number and sizes are bounded, and what does not fit is left out.
-    async fn collect(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Vec<CollectedFile>, SandboxError>;
+    /// followed; number and sizes are bounded, and what does not fit is left out and counted.
+    async fn collect(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError>;
 
     /// Removes a sandbox and confirms that it is gone. One that is gone already is a success. Without a remote id it is
     /// looked up by its label.

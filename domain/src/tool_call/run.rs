@@ -43,15 +43,15 @@ async fn one(claim: &Claim, planned: Planned) -> Result<(ToolCallId, String), Ha
         Todo::Do(invocation) => invocation,
     };
     let began = claim.ports.clock.monotonic();
-    let (mut result, halt, artifacts) = match invoke(claim, &call, &invocation).await {
-        Ok((result, artifacts)) => (result, None, artifacts),
-        Err(Refusal { result, halt }) => (result, halt, Vec::new()),
+    let (mut result, halt, outputs) = match invoke(claim, &call, &invocation).await {
+        Ok((result, outputs)) => (result, None, outputs),
+        Err(Refusal { result, halt }) => (result, halt, Outputs::default()),
     };
     if let Some(warning) = warning {
         result.text = format!("{}\n{warning}", result.text);
     }
     let duration = claim.ports.clock.monotonic().saturating_sub(began);
-    let limit = finish(claim, call, &result, artifacts, duration).await?;
+    let limit = finish(claim, call, &result, outputs, duration).await?;
     match halt.or(limit) {
         Some(halt) => Err(halt),
         None => Ok((asked_as, result.text)),
@@ -70,11 +70,19 @@ impl Refusal {
     }
 }
 
-type Invoked = (ToolResult, Vec<(Artifact, Bytes)>);
+type Invoked = (ToolResult, Outputs);
+
+/// What a call left in `outputs/`.
+#[derive(Default)]
+struct Outputs {
+    files: Vec<(Artifact, Bytes)>,
+    /// Says what of it could not be kept.
+    warning: Option<Event>,
+}
 
 async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Result<Invoked, Refusal> {
     if !invocation.needs_sandbox() {
-        return Ok((ToolResult::succeeded("Noted."), Vec::new()));
+        return Ok((ToolResult::succeeded("Noted."), Outputs::default()));
     }
     if let Err(halt) = claim.check_stop() {
         return Err(Refusal::of(
@@ -89,9 +97,9 @@ async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Resu
         Ok(result) => Ok((result, collect(claim, call, &sandbox).await)),
         Err(error) if error.sandbox_lost => {
             claim.sandbox.forget(sandbox.id).await;
-            Ok((ToolResult::ended(ToolCallState::Failed, error.code, error.message), Vec::new()))
+            Ok((ToolResult::ended(ToolCallState::Failed, error.code, error.message), Outputs::default()))
         }
-        Err(error) => Ok((ToolResult::ended(ToolCallState::Failed, error.code, error.message), Vec::new())),
+        Err(error) => Ok((ToolResult::ended(ToolCallState::Failed, error.code, error.message), Outputs::default())),
     }
 }
 
@@ -252,13 +260,14 @@ impl OutputSink for ProgramOutput<'_> {
     }
 }
 
-/// New and changed files in `outputs/`. A collection that fails leaves the tool's result as it is.
-async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbox) -> Vec<(Artifact, Bytes)> {
+/// New and changed files in `outputs/`. A collection that fails leaves the tool's result as it is, with a warning.
+async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbox) -> Outputs {
     let found = match claim.ports.sandboxes.collect(&claim.call_context(), sandbox).await {
         Ok(found) => found,
         Err(error) => {
             tracing::warn!(execution.id = %claim.execution.id, error.code = error.code, "outputs were not collected");
-            return Vec::new();
+            let message = format!("The files in outputs/ could not be collected. {error}");
+            return Outputs { files: Vec::new(), warning: Some(warning_event("OUTPUTS_NOT_COLLECTED", message)) };
         }
     };
     let artifact = |name: String, bytes: &Bytes| Artifact {
@@ -272,7 +281,19 @@ async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbox) -> Vec<(
         created_at: claim.ports.clock.now(),
         name,
     };
-    found.into_iter().map(|file| (artifact(file.name, &file.bytes), file.bytes)).collect()
+    let left_out = found.left_out;
+    Outputs {
+        files: found.files.into_iter().map(|file| (artifact(file.name, &file.bytes), file.bytes)).collect(),
+        warning: (left_out > 0).then(|| {
+            let message =
+                format!("Left out of the artifacts, being too many or too large: {left_out} files in outputs/.");
+            warning_event("OUTPUTS_LEFT_OUT", message)
+        }),
+    }
+}
+
+fn warning_event(code: &str, message: String) -> Event {
+    Event::WarningRaised { code: code.to_owned(), message }
 }
 
 /// Records the result, its files and their events in one commit. Names the limit when a tool failed too often.
@@ -280,15 +301,15 @@ async fn finish(
     claim: &Claim,
     mut call: ToolCall,
     result: &ToolResult,
-    artifacts: Vec<(Artifact, Bytes)>,
+    outputs: Outputs,
     duration: Duration,
 ) -> Result<Option<Halt>, Halt> {
     let stored = store_text(&*claim.ports.artifacts, claim.scope(), result.text.clone()).await?;
     fill(&mut call, result, stored);
     call.ended_at = Some(claim.ports.clock.now());
     call.sandbox_id = claim.sandbox.current().await;
-    let mut rows = Vec::with_capacity(artifacts.len());
-    for (artifact, bytes) in artifacts {
+    let mut rows = Vec::with_capacity(outputs.files.len());
+    for (artifact, bytes) in outputs.files {
         claim.ports.artifacts.put(claim.scope(), bytes).await?;
         rows.push(artifact);
     }
@@ -302,7 +323,7 @@ async fn finish(
                 let limit = claim.execution.limits.max_errors_per_tool;
                 too_many_errors = limit.filter(|most| *errors >= *most);
             }
-            let mut events: Vec<_> = rows.iter().map(created_event).collect();
+            let mut events: Vec<_> = rows.iter().map(created_event).chain(outputs.warning).collect();
             events.push(finished_event(&call, &result.text, millis(duration)));
             let mut changes: Vec<_> = rows.into_iter().map(Change::AddArtifact).collect();
             changes.push(Change::SaveToolCall(Box::new(call)));

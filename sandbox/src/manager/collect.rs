@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use domain::ids::SandboxId;
-use domain::sandbox::{CollectedFile, SandboxError};
+use domain::sandbox::{Collected, CollectedFile, SandboxError};
 use time::OffsetDateTime;
 
 use super::clients::SandboxManager;
@@ -24,15 +24,15 @@ pub(super) async fn collect(
     manager: &SandboxManager,
     id: SandboxId,
     remote: &Sandbox,
-) -> Result<Vec<CollectedFile>, SandboxError> {
+) -> Result<Collected, SandboxError> {
     let listed = match remote.list_directory(OUTPUTS, DEPTH).await {
         Ok(listed) => listed,
         // The agent may have removed its own workspace.
-        Err(Error::NotFound(_) | Error::Rejected(_)) => return Ok(Vec::new()),
+        Err(Error::NotFound(_) | Error::Rejected(_)) => return Ok(Collected::default()),
         Err(error) => return Err(failure(&error)),
     };
     let mut left = MAX_TOTAL_BYTES;
-    let mut collected = Vec::new();
+    let mut collected = Collected::default();
     for file in listed.into_iter().filter(|file| file.kind == FileKind::File) {
         let Some(name) = file.path.strip_prefix(OUTPUTS).map(|name| name.trim_start_matches('/').to_owned()) else {
             continue;
@@ -41,14 +41,14 @@ pub(super) async fn collect(
         if !is_new {
             continue;
         }
-        if collected.len() == MAX_FILES || file.size_bytes > MAX_FILE_BYTES.min(left) {
-            tracing::warn!(sandbox.id = %id, file.bytes = file.size_bytes, "output file does not fit and is left out");
+        if collected.files.len() == MAX_FILES || file.size_bytes > MAX_FILE_BYTES.min(left) {
+            collected.left_out += 1;
             continue;
         }
         let Some(content) = download(remote, &file.path).await? else { continue };
         left = left.saturating_sub(content.len() as u64);
         manager.with_seen(id, |seen| seen.0.insert(name.clone(), (file.size_bytes, file.modified_at)));
-        collected.push(CollectedFile { name, bytes: content.into() });
+        collected.files.push(CollectedFile { name, bytes: content.into() });
     }
     Ok(collected)
 }

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    CollectedFile, Exit, LiveSandbox, OutputSink, Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget,
+    Collected, Exit, LiveSandbox, OutputSink, Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget,
 };
 
 pub use clients::{LocalTier, SandboxManager};
@@ -106,7 +106,7 @@ impl SandboxRuntime for SandboxManager {
         }
     }
 
-    async fn collect(&self, _context: &CallContext, sandbox: &LiveSandbox) -> Result<Vec<CollectedFile>, SandboxError> {
+    async fn collect(&self, _context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError> {
         let remote = self.attach(sandbox).await?;
         collect::collect(self, sandbox.id, &remote).await
     }
