@@ -99,11 +99,17 @@ async function saved(page, dialog, name, stored) {
   assert.deepEqual(await readFile(await download.path()), stored[name]);
 }
 
-test("the terminal shows the output from its first line", async () => {
+test("the terminal shows the output up to its last line, and back to its first", async () => {
   const { page, complaints } = person;
   await card(page, "run_python").nth(1).getByRole("button", { name: /Open terminal/ }).click();
   const terminal = page.getByRole("log");
-  await terminal.locator(".xterm-rows").getByText("Reading inputs/Cargo.lock").waitFor();
+  const rows = terminal.locator(".xterm-rows");
+  await rows.getByText("AUDIT_RESULT").waitFor();
+  const [text, box] = [await rows.boundingBox(), await terminal.boundingBox()];
+  assert.ok(text.x + text.width <= box.x + box.width, "no line runs out of the box");
+  await terminal.hover();
+  await page.mouse.wheel(0, -100_000);
+  await rows.getByText("Reading inputs/Cargo.lock").waitFor();
   await page.keyboard.press("Escape");
   await terminal.waitFor({ state: "detached" });
   assert.deepEqual(complaints, []);
