@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
 export const SCREEN = { width: 1440, height: 860 };
+const PATIENCE_MS = 20_000;
 
 export function launch() {
   const executablePath = process.env.CHROMIUM_BIN ?? "/usr/bin/chromium";
@@ -13,6 +14,7 @@ export function launch() {
 /** A browser of a person: its own cookies, size and colour scheme. */
 export async function newPerson(browser, options = {}) {
   const context = await browser.newContext({ viewport: SCREEN, colorScheme: "dark", locale: "en-GB", ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
   await context.addInitScript(() =>
     document.addEventListener("securitypolicyviolation", (event) => console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI}`)),
   );
