@@ -54,9 +54,9 @@ impl Client {
         );
         let mut data = self.query(&document, json!({ "input": input })).await?;
         let mut payload = data[field].take();
-        match payload["userErrors"].take() {
-            Value::Array(faults) if faults.is_empty() => Ok(payload),
-            faults => Err(format!("{field}: {faults}").into()),
+        match payload.as_object_mut().and_then(|payload| payload.remove("userErrors")) {
+            Some(Value::Array(faults)) if faults.is_empty() => Ok(payload),
+            faults => Err(format!("{field}: {}", faults.unwrap_or_default()).into()),
         }
     }
 

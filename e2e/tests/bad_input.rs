@@ -221,11 +221,11 @@ async fn a_model_that_fails_ends_the_run_with_its_cause() -> Result {
     let fail = bench.agent("fail", "fail").await?;
     let cases = [
         (&down, "hello", "MODEL_UNREACHABLE"),
-        (&fail, "status=401", "MODEL_UNAUTHORIZED"),
+        (&fail, "status=401", "MODEL_CREDENTIALS"),
         (&fail, "status=400", "MODEL_REJECTED"),
-        (&fail, "garbage", "MODEL_BAD_REPLY"),
-        (&fail, "cut", "MODEL_CUT_OFF"),
-        (&fail, "error", "MODEL_ERROR"),
+        (&fail, "garbage", "MODEL_PROTOCOL"),
+        (&fail, "cut", "STREAM_TRUNCATED"),
+        (&fail, "error", "MODEL_PROVIDER_ERROR"),
     ];
     for (agent, task, code) in cases {
         let execution = bench.client.start(agent, task, &format!("{agent} {task}")).await?;

@@ -12,6 +12,7 @@ use super::model::{
     StartOutcome,
 };
 use crate::artifact::Artifact;
+use crate::clock::Timestamp;
 use crate::ctx::{Page, PageRequest, Scope};
 use crate::error::StoreError;
 use crate::ids::{ArtifactId, ExecutionId, ModelCallId, SandboxId, ToolCallId};
@@ -61,6 +62,15 @@ pub trait ExecutionStore: Send + Sync {
 pub trait ExecutionReader: Send + Sync {
     /// The executions with these ids, in no order; missing ones are left out.
     async fn executions(&self, scope: Scope, ids: &[ExecutionId]) -> Result<Vec<Execution>, StoreError>;
+
+    /// The execution that this key and request started, if the key still holds at `now`.
+    async fn started_before(
+        &self,
+        scope: Scope,
+        key: &str,
+        request_hash: &str,
+        now: Timestamp,
+    ) -> Result<Option<Execution>, StoreError>;
 
     /// A page of executions, newest first.
     async fn list(

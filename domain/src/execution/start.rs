@@ -114,6 +114,9 @@ pub enum StartError {
 
 /// Starts an execution, or returns the one that the same key started before.
 pub async fn start(op: &OpContext, ports: &StartPorts, request: StartRequest) -> Result<Started, StartError> {
+    if let Some(execution) = started_before(op, ports, &request).await? {
+        return Ok(Started { execution, is_replayed: true });
+    }
     validate(op, &request)?;
     let plan = Plan::make(op, ports, &request).await?;
     let new = assemble(op, ports, &request, plan).await?;
@@ -130,6 +133,23 @@ pub async fn start(op: &OpContext, ports: &StartPorts, request: StartRequest) ->
         }
         StartOutcome::KeyReused => Err(StartError::KeyReused),
     }
+}
+
+/// What this request started before. It comes ahead of every rule: the deadline of a late retry may have passed, its
+/// agent may be archived, and it is answered all the same.
+async fn started_before(
+    op: &OpContext,
+    ports: &StartPorts,
+    request: &StartRequest,
+) -> Result<Option<Execution>, StartError> {
+    let (key, hash) = (&request.idempotency_key, request_hash(request));
+    let Some(execution) = ports.reader.started_before(op.scope(), key, &hash, op.clock.now()).await? else {
+        return Ok(None);
+    };
+    let target = Target { tenant_id: execution.tenant_id, project_id: execution.project_id, resource_id: None };
+    permit(ports, op, Action::View, &target, StartError::AgentNotFound).await?;
+    permit(ports, op, Action::Execute, &target, StartError::Denied).await?;
+    Ok(Some(execution))
 }
 
 fn validate(op: &OpContext, request: &StartRequest) -> Result<(), StartError> {

@@ -5,9 +5,12 @@ use sea_orm::{DatabaseTransaction, Value};
 use super::fault::Fault;
 use super::query::{execute, insert, one};
 use super::rows::{Row, flag, id, int, json, long_text, optional_time, time};
-use super::{commits, saves};
+use super::{SqlStore, commits, saves};
 use domain::artifact::sha256_hex;
+use domain::clock::Timestamp;
+use domain::ctx::Scope;
 use domain::execution::{NewExecution, StartOutcome};
+use domain::ids::{ExecutionId, TenantId};
 
 const OPERATION: &str = "executionStart";
 
@@ -45,6 +48,22 @@ pub(super) async fn start(transaction: &DatabaseTransaction, new: &NewExecution)
     Ok(StartOutcome::Started)
 }
 
+/// The execution that a key and a request started, while the key holds.
+pub(super) async fn by_key(
+    store: &SqlStore,
+    scope: Scope,
+    idempotency_key: &str,
+    request_hash: &str,
+    now: Timestamp,
+) -> Result<Option<ExecutionId>, Fault> {
+    let sql = "SELECT execution_id FROM idempotency \
+        WHERE tenant_id = ? AND operation = ? AND key_hash = ? AND request_hash = ? AND expires_at > ?";
+    let [tenant, operation, key_hash] = key_of(scope.tenant_id, idempotency_key);
+    let values = [tenant, operation, key_hash, request_hash.into(), time(now)];
+    let row = one(store.reader(), sql, values).await?;
+    row.map(|row| Row { table: "idempotency", row: &row }.id("execution_id")).transpose()
+}
+
 async fn known_key(transaction: &DatabaseTransaction, new: &NewExecution) -> Result<Option<StartOutcome>, Fault> {
     let sql = "SELECT request_hash, execution_id, expires_at FROM idempotency \
         WHERE tenant_id = ? AND operation = ? AND key_hash = ?";
@@ -76,9 +95,13 @@ async fn remember_key(transaction: &DatabaseTransaction, new: &NewExecution) -> 
     inserted.map_err(|fault| if fault.is_unique_violation() { Fault::Again } else { fault })
 }
 
-/// The caller's key may be of any length and script; its hash is an ASCII key of 64 characters.
 fn key(new: &NewExecution) -> [Value; 3] {
-    [id(new.execution.tenant_id), OPERATION.into(), sha256_hex(new.idempotency_key.as_bytes()).into()]
+    key_of(new.execution.tenant_id, &new.idempotency_key)
+}
+
+/// The caller's key may be of any length and script; its hash is an ASCII key of 64 characters.
+fn key_of(tenant: TenantId, idempotency_key: &str) -> [Value; 3] {
+    [id(tenant), OPERATION.into(), sha256_hex(idempotency_key.as_bytes()).into()]
 }
 
 fn open_since(new: &NewExecution) -> Value {

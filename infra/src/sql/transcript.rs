@@ -6,8 +6,9 @@ use sea_orm::{QueryResult, Value};
 use super::fault::Fault;
 use super::query::{all, marks, one};
 use super::rows::{Row, id};
-use super::{SqlStore, executions};
+use super::{SqlStore, executions, starts};
 use domain::artifact::Artifact;
+use domain::clock::Timestamp;
 use domain::ctx::{Page, PageRequest, Scope};
 use domain::error::StoreError;
 use domain::execution::{AgentIteration, Execution, ExecutionFilter, ExecutionReader, ExecutionRef, IterationRecord};
@@ -41,6 +42,19 @@ pub(super) const SANDBOX_COLUMNS: [&str; 17] = [
 impl ExecutionReader for SqlStore {
     async fn executions(&self, scope: Scope, ids: &[ExecutionId]) -> Result<Vec<Execution>, StoreError> {
         Ok(executions::by_ids(self, scope, ids).await?)
+    }
+
+    async fn started_before(
+        &self,
+        scope: Scope,
+        key: &str,
+        request_hash: &str,
+        now: Timestamp,
+    ) -> Result<Option<Execution>, StoreError> {
+        match starts::by_key(self, scope, key, request_hash, now).await? {
+            Some(id) => Ok(executions::by_ids(self, scope, &[id]).await?.pop()),
+            None => Ok(None),
+        }
     }
 
     async fn list(

@@ -94,7 +94,8 @@ impl ApiError {
 impl From<io::Error> for ApiError {
     /// The socket to a helper failed: it was killed, or its sandbox has ended.
     fn from(error: io::Error) -> Self {
-        Self::runtime(format!("the sandbox did not answer: {error}"))
+        let message = format!("the sandbox did not answer: {error}");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "RUNTIME_ERROR", message)
     }
 }
 

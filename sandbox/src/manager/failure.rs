@@ -16,6 +16,8 @@ pub(super) fn failure(error: &Error) -> SandboxError {
         ErrorClass::Security => ("SANDBOX_ENDPOINT_REFUSED", false),
         ErrorClass::Access => ("SANDBOX_CREDENTIALS", false),
         ErrorClass::Missing => ("SANDBOX_LOST", true),
+        ErrorClass::Transient if is_full(error) => ("SANDBOX_DISK_FULL", false),
+        ErrorClass::Transient if is_own_failure(error) => ("SANDBOX_FAILED", false),
         ErrorClass::Transient => ("SANDBOX_UNAVAILABLE", true),
         ErrorClass::Unknown => ("SANDBOX_OUTCOME_UNKNOWN", true),
         ErrorClass::Protocol => ("SANDBOX_PROTOCOL_UNSUPPORTED", false),
@@ -34,4 +36,32 @@ fn is_unenforceable(error: &Error) -> bool {
 
 fn is_unknown_image(error: &Error) -> bool {
     error.reply().is_some_and(|reply| reply.has_code("IMAGE_NOT_AVAILABLE"))
+}
+
+/// The protocol has no code for a full disk; every server passes on what the system calls it.
+fn is_full(error: &Error) -> bool {
+    error.reply().is_some_and(|reply| reply.message.to_ascii_lowercase().contains("no space left on device"))
+}
+
+/// A server that says what went wrong, such as a file that is a directory, still has the sandbox with all that is in it.
+fn is_own_failure(error: &Error) -> bool {
+    error.reply().is_some_and(|reply| reply.status == 500)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::opensandbox::Reply;
+
+    #[test]
+    fn a_sandbox_is_given_up_only_when_it_is_silent() {
+        let server_failed = |status, message: &str| {
+            let reply = Reply { status, message: message.to_owned(), ..Reply::default() };
+            let failure = failure(&Error::ServerFailed(reply));
+            (failure.code, failure.sandbox_lost)
+        };
+        assert_eq!(server_failed(500, "write a: No space left on device"), ("SANDBOX_DISK_FULL", false));
+        assert_eq!(server_failed(500, "a is a directory"), ("SANDBOX_FAILED", false));
+        assert_eq!(server_failed(503, "the sandbox did not answer"), ("SANDBOX_UNAVAILABLE", true));
+    }
 }

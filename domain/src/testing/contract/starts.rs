@@ -40,7 +40,17 @@ pub async fn a_key_starts_one_execution(ports: &Ports) {
     assert_eq!(ports.executions.start(&again).await.unwrap(), StartOutcome::Replayed(first.execution.id));
     assert_eq!(ports.reader.executions(home.scope(), &[again.execution.id]).await.unwrap(), []);
 
+    let started_before = async |key: &str, hash: &str, now| {
+        ports.reader.started_before(home.scope(), key, hash, now).await.unwrap().map(|execution| execution.id)
+    };
+    let (key, hash, end) = (&first.idempotency_key, &first.request_hash, first.key_expires_at);
+    assert_eq!(started_before(key, hash, AT).await, Some(first.execution.id));
+    assert_eq!(started_before(key, "another", AT).await, None);
+    assert_eq!(started_before("another", hash, AT).await, None);
+    assert_eq!(started_before(key, hash, end).await, None);
+
     let other_home = samples.home(ports).await;
+    assert_eq!(ports.reader.started_before(other_home.scope(), key, hash, AT).await.unwrap(), None);
     let mut foreign = samples.new_execution(&other_home, AT);
     foreign.idempotency_key.clone_from(&first.idempotency_key);
     assert_eq!(ports.executions.start(&foreign).await.unwrap(), StartOutcome::Started);
