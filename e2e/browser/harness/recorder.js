@@ -15,7 +15,7 @@ export function startRecorder(page) {
         if (parseFloat(reserved.style.width) > 0 && getComputedStyle(reserved).backgroundImage.includes("repeating-linear-gradient")) seen.hatched = true;
       }
       const first = document.querySelector('section[aria-label="Iteration 2"] p');
-      if (first) remember(seen.textLengths, first.textContent.length);
+      if (first && !first.textContent.startsWith("Waiting for")) remember(seen.textLengths, first.textContent.length);
       const stop = [...document.querySelectorAll("button")].find(({ textContent }) => /^Stop/.test(textContent));
       if (stop) remember(seen.stopPlaces, Object.values(stop.getBoundingClientRect().toJSON()).join());
       const isRunning = /Running/.test(document.querySelector("header")?.textContent);

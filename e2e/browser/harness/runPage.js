@@ -45,7 +45,6 @@ function essence(text) {
 const LINES_ON_A_CARD = 12;
 
 function lastLines(text) {
-  // eslint-disable-next-line no-control-regex -- colours are not text
   return text.replace(/\u001b\[[0-9;]*m/g, "").trimEnd().split("\n").slice(-LINES_ON_A_CARD).join("\n");
 }
 

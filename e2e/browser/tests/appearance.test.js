@@ -47,7 +47,7 @@ test("the theme is chosen by a person and stays", async () => {
   const theme = () => page.evaluate(() => document.documentElement.dataset.mantineColorScheme);
   assert.equal(await theme(), "light");
   await page.reload();
-  await page.getByRole("heading", { name: "Runs" }).waitFor();
+  await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
   assert.equal(await theme(), "light");
 });
 

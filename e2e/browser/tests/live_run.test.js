@@ -107,8 +107,7 @@ test("the terminal shows the output up to its last line, and back to its first",
   await rows.getByText("AUDIT_RESULT").waitFor();
   const [text, box] = [await rows.boundingBox(), await terminal.boundingBox()];
   assert.ok(text.x + text.width <= box.x + box.width, "no line runs out of the box");
-  await terminal.hover();
-  await page.mouse.wheel(0, -100_000);
+  await page.keyboard.press("Home");
   await rows.getByText("Reading inputs/Cargo.lock").waitFor();
   await page.keyboard.press("Escape");
   await terminal.waitFor({ state: "detached" });

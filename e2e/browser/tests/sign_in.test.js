@@ -16,7 +16,7 @@ after(async () => {
 test("a link signs one browser in, once", async () => {
   const first = await newPerson(browser);
   await first.page.goto(server.studio);
-  await first.page.getByRole("heading", { name: "Runs" }).waitFor();
+  await first.page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
   assert.ok(!first.page.url().includes("code="), "the code does not stay in the address");
   const [cookie] = await first.context.cookies();
   assert.equal(cookie.name, "vitrine_session");
@@ -34,7 +34,7 @@ test("a stranger sees how to sign in, on every page, and nothing else", async ()
   for (const path of ["/", "/runs/exe_00000000000000000000000000", "/resources"]) {
     await page.goto(server.url + path);
     await page.getByText("vitrine studio-link").waitFor();
-    assert.equal(await page.getByRole("link", { name: "Runs" }).count(), 0);
+    assert.equal(await page.getByRole("link", { name: "Runs", exact: true }).count(), 0);
   }
   assert.deepEqual(await context.cookies(), []);
 });
@@ -44,6 +44,6 @@ test("a fresh link leads to the page it names, and to no other site", async () =
   await page.goto(`${await signInLink(server)}&next=/resources`);
   await page.getByRole("heading", { name: "Resources" }).waitFor();
   await page.goto(`${await signInLink(server)}&next=//example.invalid/`);
-  await page.getByRole("heading", { name: "Runs" }).waitFor();
+  await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
   assert.equal(new URL(page.url()).origin, server.url);
 });

@@ -76,8 +76,9 @@ function LeafLine({ leaf, now, isSelected, onSelect }: LeafProps) {
   );
 }
 
-function figureOf({ type, call }: StepLeaf, now: number): string {
-  if (type === "model" && call.tokens !== null && call.cost !== null) {
+/** A call that failed tells how long it took; what it cost stands with its details. */
+function figureOf({ type, call, state }: StepLeaf, now: number): string {
+  if (type === "model" && state === "ok" && call.tokens !== null && call.cost !== null) {
     return `${formatCount(call.tokens.total)} · ${formatTightMoney(call.cost)}`;
   }
   if (call.durationMs !== null) return formatDuration(call.durationMs);
