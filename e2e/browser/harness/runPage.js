@@ -26,7 +26,7 @@ export async function assertNothingMissing(page, id) {
   for (const [call, text] of said) assert.equal(essence(await shown(page, call)), essence(text), `text of ${call}`);
   const printed = textsByCall(events, "SandboxOutput", "toolCallId");
   for (const [call, text] of printed) {
-    const lines = await page.locator(`[id="${call}"] pre`).innerText();
+    const lines = (await page.locator(`[id="${call}"] pre > div:not([data-note])`).allInnerTexts()).join("\n");
     assert.equal(essence(lines), essence(lastLines(text)), `output of ${call}`);
   }
   return events;

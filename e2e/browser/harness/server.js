@@ -32,8 +32,13 @@ export class Server {
     const server = new Server();
     server.home = await mkdtemp(join(tmpdir(), "vitrine-browser-"));
     server.dataDir = join(server.home, "data");
-    await server.#spawn(0);
-    return server;
+    try {
+      await server.#spawn(0);
+      return server;
+    } catch (fault) {
+      await server.stop();
+      throw fault;
+    }
   }
 
   /** Starts it again on the same port and data directory. */
@@ -49,7 +54,7 @@ export class Server {
     const arguments_ = ["serve", "--data-dir", this.dataDir, "--listen", listen, "--ready-file", readyFile];
     this.#child = spawn(binary(), arguments_, { env: environment(), stdio: ["ignore", log, log] });
     const ready = await until("the server is ready", async () => {
-      if (this.#child.exitCode !== null) throw new Error(`the server ended: ${await this.log()}`);
+      if (this.#child === undefined || this.#child.exitCode !== null) throw new Error(`the server ended: ${await this.log()}`);
       return existsSync(readyFile) && JSON.parse(await readFile(readyFile, "utf8"));
     });
     this.url = ready.url;
@@ -82,7 +87,7 @@ export class Server {
   }
 
   async #end(signal) {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    if (this.#child === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const exited = once(this.#child, "exit");
     this.#child.kill(signal);
     await exited;

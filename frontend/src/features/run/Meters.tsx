@@ -1,4 +1,5 @@
 import { Tooltip } from "@mantine/core";
+import { useRef } from "react";
 import type { FragmentType } from "@/graphql/generated";
 import { useNow } from "@/lib/useNow";
 import { advanceBudget, readBudget } from "./model/budget";
@@ -17,10 +18,11 @@ interface Props {
 
 export function Meters({ view, initial, isWorking }: Props) {
   const now = useNow(isWorking);
+  const steady = useSteady();
   const first = initial === undefined ? null : readBudget(initial);
   const budget = view.budget === null ? first : advanceBudget(first, view.budget);
   if (budget === null) return <div className={classes.meters} aria-hidden />;
-  const activeTime = runningActiveTime(budget, view.budgetAt, now, isWorking);
+  const activeTime = steady(runningActiveTime(budget, view.budgetAt, now, isWorking), isWorking);
   return (
     <div className={classes.meters}>
       {meterViews(budget, activeTime).map((meter) => (
@@ -28,6 +30,15 @@ export function Meters({ view, initial, isWorking }: Props) {
       ))}
     </div>
   );
+}
+
+/** The clock of this computer may be ahead of the next reading: it then waits, and only the end sets it right. */
+function useSteady(): (ms: number, isWorking: boolean) => number {
+  const furthest = useRef(0);
+  return (ms, isWorking) => {
+    furthest.current = isWorking ? Math.max(furthest.current, ms) : ms;
+    return furthest.current;
+  };
 }
 
 function MeterCell({ meter }: { meter: MeterView }) {

@@ -55,8 +55,8 @@ function ToolBody({ call, text }: { call: ToolCallView; text: string }) {
   return (
     <pre className={classes.output}>
       <AnsiText text={text} lines={LINES_SHOWN} markLast={state === "bad" && call.output.stderrTail.trim() !== ""} />
-      {call.error !== null && !speaksForItself(call, text) && <div className="bad">{call.error.message}</div>}
-      {call.omittedBytes > 0 && <div className="warn">… {formatBytes(call.omittedBytes)} left out of the log</div>}
+      {call.error !== null && !speaksForItself(call, text) && <div className="bad" data-note>{call.error.message}</div>}
+      {call.omittedBytes > 0 && <div className="warn" data-note>… {formatBytes(call.omittedBytes)} left out of the log</div>}
       {state === "running" && <span className={classes.caret} aria-hidden />}
     </pre>
   );
