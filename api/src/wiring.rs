@@ -68,6 +68,9 @@ pub async fn open_store(config: &Config, data_dir: &DataDir) -> Result<SqlStore,
 pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> Result<Wiring, WiringError> {
     let data_dir = infra::data_dir::lock(&config.data_dir)?;
     let store = open_store(config, &data_dir).await?;
+    if config.database_url.is_none() {
+        store.end_leases_of_earlier_process().await?;
+    }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
     let artifacts: Arc<dyn ArtifactStore> = Arc::new(DirArtifactStore::open(&data_dir.path().join("artifacts"))?);

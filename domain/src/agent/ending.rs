@@ -150,7 +150,7 @@ fn limit_ending(claim: &Claim, limit: Limit) -> Ending {
     };
     Ending {
         code,
-        message: format!("Stopped by the limit {name} of {most}: {so_far} used, and the next call might go over it."),
+        message: format!("Stopped by a limit: {name} is {most}, {so_far} is used, and the next call might go over it."),
         limit: Some(format!("{name} {most}")),
         answer: None,
     }

@@ -265,7 +265,7 @@ async fn replan(claim: &Claim, call: ToolCall) -> Result<Planned, Halt> {
     let invocation = plan::understand(&claim.pinned()?.agent.tools, &repeated.tool, &arguments);
     let invocation = invocation.map_err(|_| Halt::stop(StopCode::Internal, "A lost call cannot be read again."))?;
     let row = repeated.clone();
-    let started = plan::started_event(&row, arguments);
+    let started = plan::started_event(&row, arguments, invocation.timeout_ms(claim));
     claim
         .record(|moving| {
             moving.progress.used.tool_calls += 1;

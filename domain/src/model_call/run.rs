@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::model::{
-    CallState, FinishReason, ModelCall, ModelCallEnd, ModelEndpoint, ModelOutcome, ModelRequest, ReplyMode,
-    RequestedToolCall,
+    CallState, FinishReason, ModelCall, ModelCallEnd, ModelEndpoint, ModelFailureKind, ModelOutcome, ModelRequest,
+    ReplyMode, RequestedToolCall,
 };
 use super::ports::DeltaSink;
 use crate::access::AccessError;
@@ -198,9 +198,9 @@ async fn settle(
 ) -> Result<Replied, Halt> {
     let StartedCall { mut row, reservation, began } = call;
     let ModelOutcome { reply, end, first_delta_ms, was_sent } = outcome;
-    let (usage, estimated) = match (reply.usage, was_sent) {
-        (_, false) => (TokenUsage::default(), false),
-        (Some(usage), true) => (usage, false),
+    let (usage, estimated) = match (reply.usage, was_sent && !is_refused(&end, &reply)) {
+        (Some(usage), _) => (usage, false),
+        (None, false) => (TokenUsage::default(), false),
         (None, true) => (estimated_usage(conversation, &reply), true),
     };
     row.usage = usage;
@@ -279,6 +279,22 @@ fn leave_or_go_on(
             stop(StopCode::ModelFailed, "The model replied with neither text nor tool calls.", None)
         }
         (_, true) => stop(StopCode::FinalAnswer, "The model gave its final answer.", Some(text)),
+    }
+}
+
+/// Whether the provider turned the request away before it did any work for it.
+fn is_refused(end: &ModelCallEnd, reply: &super::ModelReply) -> bool {
+    match end {
+        ModelCallEnd::Failed(_) if !reply.text.is_empty() || !reply.tool_calls.is_empty() => false,
+        ModelCallEnd::Failed(failure) => match failure.kind {
+            ModelFailureKind::Credentials | ModelFailureKind::RateLimited | ModelFailureKind::Rejected => true,
+            ModelFailureKind::ProviderError
+            | ModelFailureKind::Unreachable
+            | ModelFailureKind::Timeout
+            | ModelFailureKind::StreamTruncated
+            | ModelFailureKind::Protocol => false,
+        },
+        ModelCallEnd::Finished(_) | ModelCallEnd::Cancelled => false,
     }
 }
 

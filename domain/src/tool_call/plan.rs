@@ -54,6 +54,14 @@ impl Invocation {
             Self::Note => false,
         }
     }
+
+    /// The time limit of a program, as the pinned sandbox profile says.
+    pub(crate) fn timeout_ms(&self, claim: &Claim) -> Option<u32> {
+        match self {
+            Self::Run(_) => Some(claim.pinned.get()?.sandbox.as_ref()?.profile.command_timeout_ms),
+            Self::WriteFile { .. } | Self::ReadFile { .. } | Self::Note => None,
+        }
+    }
 }
 
 /// A tool call of a reply: to be done, or with its result already.
@@ -141,15 +149,15 @@ impl Plan {
             }
         }
         let mut left = granted;
-        for (proposed, warning) in judged {
-            let invocation = proposed.invocation.and_then(|invocation| match left.checked_sub(1) {
+        for (mut proposed, warning) in judged {
+            proposed.invocation = proposed.invocation.and_then(|invocation| match left.checked_sub(1) {
                 Some(rest) => {
                     left = rest;
                     Ok(invocation)
                 }
                 None => Err(over_the_limit(plan.halt.as_ref())),
             });
-            plan.calls.push(planned(proposed.call, proposed.arguments, invocation, warning, changes, events));
+            plan.calls.push(planned(claim, proposed, warning, changes, events));
         }
         plan
     }
@@ -194,14 +202,15 @@ fn over_the_limit(halt: Option<&Halt>) -> ToolResult {
 }
 
 fn planned(
-    mut call: ToolCall,
-    arguments: String,
-    invocation: Result<Invocation, ToolResult>,
+    claim: &Claim,
+    proposed: Proposed,
     warning: Option<String>,
     changes: &mut Vec<Change>,
     events: &mut Vec<Event>,
 ) -> Planned {
-    events.push(started_event(&call, arguments));
+    let Proposed { mut call, arguments, invocation } = proposed;
+    let timeout_ms = invocation.as_ref().ok().and_then(|invocation| invocation.timeout_ms(claim));
+    events.push(started_event(&call, arguments, timeout_ms));
     let todo = match invocation {
         Ok(invocation) => Todo::Do(invocation),
         Err(result) => {
@@ -216,7 +225,7 @@ fn planned(
 }
 
 /// The event that tells that a tool call may start. Arguments that are too long for the log are cut; the row has them.
-pub(crate) fn started_event(call: &ToolCall, mut arguments: String) -> Event {
+pub(crate) fn started_event(call: &ToolCall, mut arguments: String, timeout_ms: Option<u32>) -> Event {
     if arguments.len() > MAX_EVENT_ARGUMENT_BYTES {
         arguments.truncate(arguments.floor_char_boundary(MAX_EVENT_ARGUMENT_BYTES));
     }
@@ -228,7 +237,7 @@ pub(crate) fn started_event(call: &ToolCall, mut arguments: String) -> Event {
         arguments,
         side_effect: call.side_effect,
         fingerprint: call.fingerprint.clone(),
-        timeout_ms: None,
+        timeout_ms,
     }
 }
 

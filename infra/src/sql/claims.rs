@@ -113,3 +113,9 @@ fn read_candidate(row: &QueryResult) -> Result<Candidate, Fault> {
     let execution = ExecutionRef { tenant_id: row.id("tenant_id")?, id: row.id("id")? };
     Ok(Candidate { execution, epoch: row.int("lease_epoch")? })
 }
+
+/// Ends every lease that runs.
+pub(super) async fn end_all(transaction: &DatabaseTransaction) -> Result<(), Fault> {
+    execute(transaction, "UPDATE execution SET lease_until = NULL WHERE lease_until IS NOT NULL", []).await?;
+    Ok(())
+}

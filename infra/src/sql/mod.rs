@@ -59,6 +59,16 @@ impl SqlStore {
         }
     }
 
+    /// Ends the leases that an earlier process left on an SQLite database, so that its executions go on at once. Only for
+    /// the one process that holds the data directory; on MySQL others may live, and nothing is done. Epochs stay, so
+    /// even a process that was thought dead writes nothing more.
+    pub async fn end_leases_of_earlier_process(&self) -> Result<(), StoreError> {
+        match &self.inner.engine {
+            Engine::Sqlite { .. } => self.write(|transaction| Box::pin(claims::end_all(transaction))).await,
+            Engine::MySql { .. } => Ok(()),
+        }
+    }
+
     /// Finishes the jobs that wait and closes the connections. Later calls answer `Unavailable`.
     pub async fn close(&self) {
         match &self.inner.engine {
