@@ -1,42 +1,52 @@
 #!/usr/bin/env bash
-# Every check that runs no test: formatting, lints, arrows, house rules, derived files, and licences when cargo-deny is there.
+# Every check that runs no test: formatting, house rules, arrows, lints, derived files; licences and shell scripts where
+# their programs are there. All of them run; the end says which failed.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname -- "$0")/lib.sh"
 need_toolchain
-has python3 || need_packages python3=python3
+need_packages python3=python3
 
-say 'Formatting (cargo fmt --check)'
-cargo fmt --all --check
+failed=()
 
-say 'House rules (scripts/tidy.py)'
-python3 scripts/tidy.py --self-test
-python3 scripts/tidy.py
+# check NAME COMMAND...
+check() {
+    local name=$1
+    shift
+    say "$name"
+    "$@" </dev/null || failed+=("$name")
+}
 
-say 'Arrows between crates (scripts/check-arrows.sh)'
-scripts/check-arrows.sh
+# Studio's types are those of schema.graphql: generating them again changes nothing.
+generated_types() (
+    before=$(mktemp -d)
+    trap 'rm -rf "$before"' EXIT
+    cp -R frontend/src/graphql/generated "$before"
+    npm --prefix frontend run --silent codegen || exit 1
+    diff -ru "$before/generated" frontend/src/graphql/generated && exit 0
+    printf "Studio's types were not those of schema.graphql. They are now; commit them.\n" >&2
+    exit 1
+)
 
-say 'Lints (cargo clippy)'
-cargo clippy --locked --workspace --all-targets --features "$FEATURES" -- --deny warnings
-
-say "Studio's types and lints"
-scripts/studio.sh --install-only
-before=$(mktemp -d)
-trap 'rm -rf "$before"' EXIT
-cp -R frontend/src/graphql/generated "$before"
-(cd frontend && npm run --silent codegen </dev/null)
-diff -ru "$before/generated" frontend/src/graphql/generated ||
-    die "Studio's types were not those of schema.graphql; they are now: commit them"
-(cd frontend && npm run --silent typecheck </dev/null && npm run --silent lint </dev/null)
-
-say 'Licences and sources of dependencies (cargo deny)'
+check 'Formatting' cargo fmt --all --check
+check 'House rules can fail' python3 scripts/tidy.py --self-test
+check 'House rules' python3 scripts/tidy.py
+check 'Arrows between crates' scripts/check-arrows.sh
+check 'Lints' cargo clippy --locked --workspace --all-targets --features "$FEATURES" -- --deny warnings
+check "Studio's packages" scripts/studio.sh --install-only
+check "Studio's types are up to date" generated_types
+check "Studio's types hold" npm --prefix frontend run --silent typecheck
+check "Studio's lints" npm --prefix frontend run --silent lint
 if has cargo-deny; then
-    cargo deny --locked check bans licenses sources
+    check 'Licences and sources of dependencies' cargo deny --locked check bans licenses sources
 else
-    printf 'skipped: cargo-deny is not installed (cargo install cargo-deny --locked)\n'
+    say 'Licences and sources of dependencies: skipped, cargo-deny is not installed'
+fi
+if has shellcheck; then
+    check 'Shell scripts' shellcheck --external-sources scripts/*.sh .ci/run
+else
+    say 'Shell scripts: skipped, shellcheck is not installed'
 fi
 
-if has shellcheck; then
-    say 'Shell scripts (shellcheck)'
-    shellcheck --external-sources scripts/*.sh .ci/run
-fi
+[ "${#failed[@]}" -eq 0 ] || die "these checks failed: $(printf '%s; ' "${failed[@]}")"
+say 'All checks hold'

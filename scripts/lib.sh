@@ -13,22 +13,26 @@ die() {
 
 has() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]; }
 
-# Each argument is PROGRAM=PACKAGE. Installs the packages whose program is missing: as root on a Debian system by the
-# package manager; everybody else is told the one line to run.
+# Installs Debian packages: as root by the package manager; everybody else is told the one line to run.
+install_packages() {
+    if [ "$(id -u)" -ne 0 ] || ! has apt-get; then
+        local sudo=''
+        [ "$(id -u)" -eq 0 ] || sudo='sudo '
+        die "missing: $*. Install with: ${sudo}apt-get install -y $*"
+    fi
+    say "Installing $*"
+    DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" </dev/null
+}
+
+# Each argument is PROGRAM=PACKAGE. Installs the packages whose program is missing.
 need_packages() {
     local pair missing=()
     for pair in "$@"; do
         has "${pair%%=*}" || missing+=("${pair#*=}")
     done
     [ "${#missing[@]}" -gt 0 ] || return 0
-    if [ "$(id -u)" -ne 0 ] || ! has apt-get; then
-        local sudo=''
-        [ "$(id -u)" -eq 0 ] || sudo='sudo '
-        die "missing: ${missing[*]}. Install with: ${sudo}apt-get install -y ${missing[*]}"
-    fi
-    say "Installing ${missing[*]}"
-    DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null
-    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" </dev/null
+    install_packages "${missing[@]}"
     for pair in "$@"; do
         has "${pair%%=*}" || die "${pair#*=} was installed, but ${pair%%=*} is not on the path"
     done
@@ -50,6 +54,14 @@ rust_version() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
 need_sandbox() {
     need_packages bwrap=bubblewrap
     [ -x /usr/bin/python3 ] || [ -x /usr/local/bin/python3 ] || need_packages /usr/bin/python3=python3
+}
+
+# What the tests need beside Rust and Node. They start their servers themselves.
+need_test_programs() {
+    need_sandbox
+    need_packages python3=python3 mariadbd=mariadb-server-core my_print_defaults=mariadb-client-core
+    python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
+    [ ! -f e2e/browser/package.json ] || has chromium || install_packages chromium fonts-liberation
 }
 
 # The directory that cargo builds into.

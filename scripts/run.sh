@@ -79,8 +79,14 @@ fi
 
 say 'Demo'
 demo=0
-"$vitrine" demo --data-dir "$data" || demo=$?
-[ -z "$stopping" ] || exit 130
+# In the background, so that a signal is acted on at once and not at the end of the demo.
+"$vitrine" demo --data-dir "$data" &
+follower=$!
+wait "$follower" || demo=$?
+if [ -n "$stopping" ]; then
+    kill "$follower" 2>/dev/null || true
+    exit 130
+fi
 [ "$demo" -eq 0 ] || printf '\nThe demo did not succeed (exit status %s).\n' "$demo"
 
 printf '\nStudio   %s\n' "$("$vitrine" studio-link --data-dir "$data")"

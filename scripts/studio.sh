@@ -5,6 +5,9 @@ set -euo pipefail
 . "$(dirname -- "$0")/lib.sh"
 need_toolchain
 
+# No spinner: it fills logs with control codes.
+export NPM_CONFIG_PROGRESS=false NPM_CONFIG_UPDATE_NOTIFIER=false
+
 cd frontend
 installed=node_modules/.vitrine-installed
 built=node_modules/.vitrine-built

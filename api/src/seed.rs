@@ -212,14 +212,15 @@ fn agent(model_id: ResourceId, profile: ResourceId, has_price: bool) -> Spec {
         model_id,
         sandbox_profile_id: Some(profile),
         tools: ["run_python", "run_javascript", "run_shell", "write_file", "read_file"].map(str::to_owned).to_vec(),
+        // Near enough to what the demo needs that its meters are seen to move.
         limits: Limits {
             max_iterations: Some(12),
             max_model_calls: Some(24),
             max_tool_calls: Some(24),
-            max_tokens: Some(400_000),
+            max_tokens: Some(100_000),
             // A real model's prices are not known here; a cost limit without prices would be refused.
-            max_cost: has_price.then_some(NanoUsd(1_000_000_000)),
-            max_active_time_ms: Some(600_000),
+            max_cost: has_price.then_some(NanoUsd(250_000_000)),
+            max_active_time_ms: Some(300_000),
             max_errors_per_tool: Some(6),
         },
         loop_policy: LoopPolicy::default(),

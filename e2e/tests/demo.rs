@@ -30,7 +30,9 @@ mod tests {
         let mut families: BTreeMap<&str, usize> = BTreeMap::new();
         let mut counts = Counts::default();
         for package in lock_file.split("[[package]]").skip(1) {
-            let value = |key: &str| package.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"'));
+            let value = |key: &str| {
+                package.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"'))
+            };
             let name = value("name").unwrap();
             counts.packages += 1;
             versions.entry(name).or_default().insert(value("version").unwrap());
@@ -53,7 +55,11 @@ mod tests {
         let more = "\n[[package]]\nname = \"zz-top-a\"\nversion = \"1.0.0\"\nsource = \"registry+https://example.org/index\"\n\
                     \n[[package]]\nname = \"zz-top-a\"\nversion = \"2.0.0\"\nsource = \"registry+https://example.org/index\"\n\
                     \n[[package]]\nname = \"zz_top_b\"\nversion = \"0.1.0\"\nsource = \"registry+https://example.org/index\"\n";
-        let without_a_member = LOCK_FILE.replacen("[[package]]\nname = \"migrations\"\nversion = \"0.1.0\"", "[[package]]\nname = \"migrations\"\nversion = \"0.1.0\"\nsource = \"registry+https://example.org/index\"", 1);
+        let without_a_member = LOCK_FILE.replacen(
+            "[[package]]\nname = \"migrations\"\nversion = \"0.1.0\"",
+            "[[package]]\nname = \"migrations\"\nversion = \"0.1.0\"\nsource = \"registry+https://example.org/index\"",
+            1,
+        );
         assert_ne!(without_a_member, LOCK_FILE);
         without_a_member + more
     }
@@ -94,10 +100,16 @@ mod tests {
         let artifacts = execution["artifacts"].as_array().ok_or("no artifacts")?;
         let named = |name: &str| artifacts.iter().find(|artifact| artifact["name"] == name).ok_or(format!("no {name}"));
         let table = client.download(&text(named("duplicates.csv")?, "/downloadUrl")?).await?;
-        assert_eq!(String::from_utf8(table)?.lines().count(), counts.duplicates + 1, "a line for each duplicate and a head");
+        assert_eq!(
+            String::from_utf8(table)?.lines().count(),
+            counts.duplicates + 1,
+            "a line for each duplicate and a head"
+        );
         let chart = client.download(&text(named("families.svg")?, "/downloadUrl")?).await?;
         assert!(String::from_utf8(chart)?.contains(&counts.largest.0), "the chart does not name the largest family");
-        assert!(execution["sandboxes"].as_array().is_some_and(|all| all.iter().all(|sandbox| sandbox["state"] == "GONE")));
+        assert!(
+            execution["sandboxes"].as_array().is_some_and(|all| all.iter().all(|sandbox| sandbox["state"] == "GONE"))
+        );
         Ok(())
     }
 

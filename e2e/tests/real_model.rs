@@ -100,7 +100,8 @@ mod tests {
         assert!(text(&execution, "/answer")?.contains("Paris"), "{execution}");
         let call = &execution["iterations"]["nodes"][0]["modelCalls"][0];
         assert_eq!((call["state"].as_str(), call["estimated"].as_bool()), (Some("SETTLED"), Some(false)));
-        let deltas: Vec<Value> = log.iter().map(|event| serde_json::from_str(&event.payload)).collect::<serde_json::Result<_>>()?;
+        let deltas: Vec<Value> =
+            log.iter().map(|event| serde_json::from_str(&event.payload)).collect::<serde_json::Result<_>>()?;
         let streamed: String = deltas
             .iter()
             .filter(|event| event["kind"] == "ModelCallDelta")

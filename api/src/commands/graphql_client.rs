@@ -46,7 +46,9 @@ impl Client {
             None => Ok(Self { url: ready.url, ..Self::local(data_dir)? }),
             Some(token) => {
                 infra::http::install_crypto_provider();
-                let demo_agent = crate::scripted_model::demo::AGENT.to_owned();
+                // A server elsewhere keeps its data directory to itself; it has the agent of the scripted model.
+                let local = Self::local(data_dir).map(|client| client.demo_agent);
+                let demo_agent = local.unwrap_or_else(|_| crate::scripted_model::demo::AGENT.to_owned());
                 Ok(Self { http: infra::http::client(TIMEOUT)?, url: ready.url, token, demo_agent })
             }
         }

@@ -20,6 +20,7 @@ use super::error::ApiError;
     ),
     field(name = "code", ty = "String", desc = "Stable code, listed in docs/errors.md.")
 )]
+#[expect(clippy::duplicated_attributes, reason = "two fields are of the same type")]
 pub enum UserError {
     /// A fault in the input.
     Input(InputError),

@@ -12,74 +12,79 @@ use crate::world::{Things, World, code, faults};
 
 /// How each root field is asked for something that belongs to somebody.
 fn cases(things: &Things) -> Vec<(&'static str, String)> {
-    let Things { project, credential, model, connection, profile, agent, version, execution, key } = things;
+    let mut cases = queries(things);
+    cases.extend(creations(things));
+    cases.extend(other_mutations(things));
+    let Things { project, execution, .. } = things;
+    let events = format!("subscription {{ executionEvents(executionId: \"{execution}\") {{ sequence }} }}");
+    let updates = format!("subscription {{ executionUpdates(filter: {{projectId: \"{project}\"}}) {{ id }} }}");
+    cases.extend([("executionEvents", events), ("executionUpdates", updates)]);
+    cases
+}
+
+fn queries(things: &Things) -> Vec<(&'static str, String)> {
+    let Things { project, model, agent, version, execution, key, .. } = things;
+    let list = |field| (field, format!("query {{ {field}(projectId: \"{project}\") {{ nodes {{ id name }} }} }}"));
+    let ids = [project, model, version, execution, key].map(|id| format!("\"{id}\"")).join(", ");
+    vec![
+        ("viewer", "query { viewer { id name tenant { name } } }".to_owned()),
+        ("node", format!("query {{ node(id: \"{agent}\") {{ id }} }}")),
+        ("nodes", format!("query {{ nodes(ids: [{ids}]) {{ id }} }}")),
+        ("project", format!("query {{ project(id: \"{project}\") {{ name }} }}")),
+        ("projects", "query { projects { nodes { id name } } }".to_owned()),
+        list("agents"),
+        list("models"),
+        list("credentials"),
+        list("sandboxConnections"),
+        list("sandboxProfiles"),
+        ("execution", format!("query {{ execution(id: \"{execution}\") {{ task }} }}")),
+        ("executions", format!("query {{ executions(filter: {{agentId: \"{agent}\"}}) {{ nodes {{ task }} }} }}")),
+    ]
+}
+
+fn mutation(field: &'static str, input: &str) -> (&'static str, String) {
+    let errors = "userErrors { code message path }";
+    (field, format!("mutation {{ {field}(input: {{{input}}}) {{ {errors} }} }}"))
+}
+
+/// Resources and their versions, with specifications that would be valid.
+fn creations(things: &Things) -> Vec<(&'static str, String)> {
+    let Things { project, credential, model, connection, profile, agent, .. } = things;
     let head = format!("projectId: \"{project}\", slug: \"s\", name: \"n\"");
     let model_spec = "spec: {protocol: OPENAI_COMPATIBLE, provider: \"p\", deployment: \"d\", alias: \"a\", baseUrl: \"http://h/\", contextWindow: 9, maxOutputTokens: 1}";
     let profile_spec =
         format!("spec: {{connectionId: \"{connection}\", image: \"i\", memoryBytes: 268435456, diskBytes: 67108864}}");
     let agent_spec = format!("spec: {{instructions: \"\", modelId: \"{model}\", tools: []}}");
-    let errors = "userErrors { code message path }";
-    let list = |field: &str| format!("query {{ {field}(projectId: \"{project}\") {{ nodes {{ id name }} }} }}");
-    let mutation = |field: &str, input: String| format!("mutation {{ {field}(input: {{{input}}}) {{ {errors} }} }}");
+    let connection_spec = "spec: {baseUrl: \"local:\"}";
     vec![
-        ("viewer", "query { viewer { id name tenant { name } } }".to_owned()),
-        ("node", format!("query {{ node(id: \"{agent}\") {{ id }} }}")),
-        (
-            "nodes",
-            format!(
-                "query {{ nodes(ids: [\"{project}\", \"{model}\", \"{version}\", \"{execution}\", \"{key}\"]) {{ id }} }}"
-            ),
-        ),
-        ("project", format!("query {{ project(id: \"{project}\") {{ name }} }}")),
-        ("projects", "query { projects { nodes { id name } } }".to_owned()),
-        ("agents", list("agents")),
-        ("models", list("models")),
-        ("credentials", list("credentials")),
-        ("sandboxConnections", list("sandboxConnections")),
-        ("sandboxProfiles", list("sandboxProfiles")),
-        ("execution", format!("query {{ execution(id: \"{execution}\") {{ task }} }}")),
-        ("executions", format!("query {{ executions(filter: {{agentId: \"{agent}\"}}) {{ nodes {{ task }} }} }}")),
-        ("apiKeyCreate", mutation("apiKeyCreate", format!("projectId: \"{project}\", name: \"n\", role: OWNER"))),
-        ("apiKeyRevoke", mutation("apiKeyRevoke", format!("apiKeyId: \"{key}\""))),
-        ("grantCreate", mutation("grantCreate", format!("agentId: \"{agent}\", resourceId: \"{model}\""))),
-        ("grantRevoke", mutation("grantRevoke", format!("agentId: \"{agent}\", resourceId: \"{model}\""))),
-        ("credentialCreate", mutation("credentialCreate", format!("{head}, secret: \"s\""))),
-        ("modelCreate", mutation("modelCreate", format!("{head}, {model_spec}"))),
-        (
-            "sandboxConnectionCreate",
-            mutation("sandboxConnectionCreate", format!("{head}, spec: {{baseUrl: \"local:\"}}")),
-        ),
-        ("sandboxProfileCreate", mutation("sandboxProfileCreate", format!("{head}, {profile_spec}"))),
-        ("agentCreate", mutation("agentCreate", format!("{head}, {agent_spec}"))),
-        (
-            "credentialVersionCreate",
-            mutation("credentialVersionCreate", format!("credentialId: \"{credential}\", secret: \"s\"")),
-        ),
-        ("modelVersionCreate", mutation("modelVersionCreate", format!("modelId: \"{model}\", {model_spec}"))),
-        (
+        mutation("credentialCreate", &format!("{head}, secret: \"s\"")),
+        mutation("modelCreate", &format!("{head}, {model_spec}")),
+        mutation("sandboxConnectionCreate", &format!("{head}, {connection_spec}")),
+        mutation("sandboxProfileCreate", &format!("{head}, {profile_spec}")),
+        mutation("agentCreate", &format!("{head}, {agent_spec}")),
+        mutation("credentialVersionCreate", &format!("credentialId: \"{credential}\", secret: \"s\"")),
+        mutation("modelVersionCreate", &format!("modelId: \"{model}\", {model_spec}")),
+        mutation(
             "sandboxConnectionVersionCreate",
-            mutation(
-                "sandboxConnectionVersionCreate",
-                format!("sandboxConnectionId: \"{connection}\", spec: {{baseUrl: \"local:\"}}"),
-            ),
+            &format!("sandboxConnectionId: \"{connection}\", {connection_spec}"),
         ),
-        (
-            "sandboxProfileVersionCreate",
-            mutation("sandboxProfileVersionCreate", format!("sandboxProfileId: \"{profile}\", {profile_spec}")),
-        ),
-        ("agentVersionCreate", mutation("agentVersionCreate", format!("agentId: \"{agent}\", {agent_spec}"))),
-        ("resourceVersionPublish", mutation("resourceVersionPublish", format!("versionId: \"{version}\""))),
-        ("resourceArchive", mutation("resourceArchive", format!("resourceId: \"{agent}\""))),
-        (
-            "executionStart",
-            mutation("executionStart", format!("agentId: \"{agent}\", task: \"t\", idempotencyKey: \"k\"")),
-        ),
-        ("executionCancel", mutation("executionCancel", format!("executionId: \"{execution}\""))),
-        ("executionEvents", format!("subscription {{ executionEvents(executionId: \"{execution}\") {{ sequence }} }}")),
-        (
-            "executionUpdates",
-            format!("subscription {{ executionUpdates(filter: {{projectId: \"{project}\"}}) {{ id }} }}"),
-        ),
+        mutation("sandboxProfileVersionCreate", &format!("sandboxProfileId: \"{profile}\", {profile_spec}")),
+        mutation("agentVersionCreate", &format!("agentId: \"{agent}\", {agent_spec}")),
+    ]
+}
+
+fn other_mutations(things: &Things) -> Vec<(&'static str, String)> {
+    let Things { project, model, agent, version, execution, key, .. } = things;
+    let grant = format!("agentId: \"{agent}\", resourceId: \"{model}\"");
+    vec![
+        mutation("apiKeyCreate", &format!("projectId: \"{project}\", name: \"n\", role: OWNER")),
+        mutation("apiKeyRevoke", &format!("apiKeyId: \"{key}\"")),
+        mutation("grantCreate", &grant),
+        mutation("grantRevoke", &grant),
+        mutation("resourceVersionPublish", &format!("versionId: \"{version}\"")),
+        mutation("resourceArchive", &format!("resourceId: \"{agent}\"")),
+        mutation("executionStart", &format!("agentId: \"{agent}\", task: \"t\", idempotencyKey: \"k\"")),
+        mutation("executionCancel", &format!("executionId: \"{execution}\"")),
     ]
 }
 

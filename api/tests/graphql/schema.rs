@@ -43,6 +43,18 @@ fn uses_no_int_where_numbers_may_outgrow_it() {
     assert!(wrong.is_empty(), "these need BigInt: {wrong:?}");
 }
 
+#[test]
+fn explains_every_stop_reason_in_the_documents() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/errors.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let codes = types().into_iter().find(|ty| ty.name.node == "StopReasonCode").unwrap();
+    let codes = fields(&codes.kind);
+    assert!(codes.len() > 10);
+    for (code, _, _) in codes {
+        assert!(document.contains(&format!("\n| `{code}` |")), "docs/errors.md has no row for {code}");
+    }
+}
+
 fn types() -> Vec<TypeDefinition> {
     let definitions = parse_schema(sdl()).unwrap().definitions.into_iter();
     let types = definitions.filter_map(|definition| match definition {

@@ -12,8 +12,7 @@ use domain::clock::Timestamp;
 use domain::ctx::Principal;
 use domain::event::{Event, EventBus, Segment, encode_segment};
 use domain::execution::{
-    Commit, Execution, ExecutionRef, ExecutionStatus, ExecutionStore, Fence, Progress, StopCode,
-    StopReason,
+    Commit, Execution, ExecutionRef, ExecutionStatus, ExecutionStore, Fence, Progress, StopCode, StopReason,
 };
 use domain::ids::{PrincipalId, ProjectId, TenantId};
 use futures_util::StreamExt;

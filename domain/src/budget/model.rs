@@ -39,6 +39,19 @@ impl Limits {
         }
     }
 
+    /// The limits that are set, and where one is not, the one of `defaults`.
+    pub fn or(self, defaults: Self) -> Self {
+        Self {
+            max_iterations: self.max_iterations.or(defaults.max_iterations),
+            max_model_calls: self.max_model_calls.or(defaults.max_model_calls),
+            max_tool_calls: self.max_tool_calls.or(defaults.max_tool_calls),
+            max_tokens: self.max_tokens.or(defaults.max_tokens),
+            max_cost: self.max_cost.or(defaults.max_cost),
+            max_active_time_ms: self.max_active_time_ms.or(defaults.max_active_time_ms),
+            max_errors_per_tool: self.max_errors_per_tool.or(defaults.max_errors_per_tool),
+        }
+    }
+
     /// Every limit that is set must be at least 1. `path` is where the limits stand in the caller's input.
     pub fn validate(&self, path: &[&str]) -> Vec<InvalidInput> {
         let set = [

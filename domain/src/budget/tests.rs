@@ -82,6 +82,14 @@ fn takes_of_each_limit_the_tighter_one() {
 }
 
 #[test]
+fn a_default_holds_only_where_nothing_is_set() {
+    let defaults = Limits { max_tokens: Some(100), max_iterations: Some(5), ..Limits::default() };
+    let set = Limits { max_tokens: Some(300), ..Limits::default() };
+    let expected = Limits { max_tokens: Some(300), max_iterations: Some(5), ..Limits::default() };
+    assert_eq!(set.or(defaults), expected);
+}
+
+#[test]
 fn names_each_limit_that_is_not_positive() {
     let limits =
         Limits { max_tokens: Some(0), max_cost: Some(NanoUsd(-1)), max_iterations: Some(1), ..Limits::default() };

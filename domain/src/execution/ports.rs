@@ -95,6 +95,9 @@ pub trait ExecutionReader: Send + Sync {
     /// The file with this id.
     async fn artifact(&self, scope: Scope, id: ArtifactId) -> Result<Option<Artifact>, StoreError>;
 
+    /// The sandbox with this id, and whose it is.
+    async fn sandbox(&self, scope: Scope, id: SandboxId) -> Result<Option<(ExecutionId, Sandbox)>, StoreError>;
+
     /// The sandboxes of these executions, oldest first.
     async fn sandboxes(
         &self,

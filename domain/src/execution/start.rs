@@ -29,7 +29,7 @@ const MAX_KEY_BYTES: usize = 128;
 const KEY_LIFETIME: Duration = Duration::from_hours(24);
 
 /// Limits that hold where neither the agent nor the start call sets one, so that nothing runs for ever.
-const PLATFORM_LIMITS: Limits = Limits {
+const DEFAULT_LIMITS: Limits = Limits {
     max_iterations: Some(100),
     max_model_calls: Some(1_000),
     max_tool_calls: Some(1_000),
@@ -214,7 +214,7 @@ impl Plan {
             Some(Spec::SandboxConnection(spec)) => spec.credential_id,
             Some(_) | None => None,
         };
-        let limits = request.limits.tightest(spec.limits).tightest(PLATFORM_LIMITS);
+        let limits = request.limits.tightest(spec.limits).or(DEFAULT_LIMITS);
         if limits.max_cost.is_some() && model.price.is_none() {
             let rule = "a cost limit needs a model with prices: publish a version of the model with a price, or set a token limit";
             return Err(invalid(["limits", "maxCostUsd"], "PRICE_UNKNOWN", rule));

@@ -27,7 +27,7 @@ pub struct ResourcePorts {
 }
 
 /// What a version is to say.
-#[expect(clippy::large_enum_variant, reason = "a value lives for one call and is never kept in numbers")]
+#[expect(clippy::large_enum_variant, reason = "one lives at a time, for one use case")]
 pub enum Content {
     /// Of every kind but a Credential.
     Spec(Spec),

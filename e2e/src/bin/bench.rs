@@ -133,7 +133,7 @@ async fn wait_until_ended(client: &Client, id: &str) -> Result {
         match data.pointer("/execution/status").and_then(Value::as_str) {
             Some("SUCCEEDED") => return Ok(()),
             Some("QUEUED" | "RUNNING") => tokio::time::sleep(Duration::from_millis(200)).await,
-            other => return Err(format!("{id} is {other:?}").into()),
+            _ => return Err(format!("{}", client.execution(id).await?).into()),
         }
     }
 }

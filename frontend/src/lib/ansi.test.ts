@@ -3,6 +3,8 @@ import { lastLines } from "./ansi";
 
 const text = (lines: ReturnType<typeof lastLines>) => lines.map((line) => line.map((segment) => segment.text).join(""));
 
+const bounded = (color: string) => `oklch(from ${color} clamp(var(--ansi-least-light), l, var(--ansi-most-light)) c h)`;
+
 describe("lastLines", () => {
   it("keeps the last lines and ignores the final line break", () => {
     expect(text(lastLines("a\nb\r\nc\n", 2))).toEqual(["b", "c"]);
@@ -20,9 +22,9 @@ describe("lastLines", () => {
   it("reads indexed and direct colours without eating the codes behind them", () => {
     const [line] = lastLines("\u001b[38;5;196;1mr\u001b[38;2;1;2;3mt\u001b[48;5;1;2mb", 1);
     expect(line?.map(({ color, bold, dim }) => [color, bold, dim])).toEqual([
-      ["rgb(255 0 0)", true, false],
-      ["rgb(1 2 3)", true, false],
-      ["rgb(1 2 3)", true, true],
+      [bounded("rgb(255 0 0)"), true, false],
+      [bounded("rgb(1 2 3)"), true, false],
+      [bounded("rgb(1 2 3)"), true, true],
     ]);
   });
 

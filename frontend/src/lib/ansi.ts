@@ -87,7 +87,7 @@ function applyCode(style: Style, code: number): Style {
 
 function extendedColor(rest: number[]): { color: string | null; used: number } {
   const [kind, a = 0, b = 0, c = 0] = rest;
-  if (kind === 2) return { color: `rgb(${a} ${b} ${c})`, used: 4 };
+  if (kind === 2) return { color: absolute(a, b, c), used: 4 };
   if (kind !== 5) return { color: null, used: 1 };
   return { color: indexed(a), used: 2 };
 }
@@ -96,13 +96,18 @@ function indexed(index: number): string {
   if (index < 16) return named(index % 8);
   if (index >= 232) {
     const grey = 8 + (index - 232) * 10;
-    return `rgb(${grey} ${grey} ${grey})`;
+    return absolute(grey, grey, grey);
   }
   const step = (value: number) => (value === 0 ? 0 : 55 + value * 40);
   const cube = index - 16;
-  return `rgb(${step(Math.floor(cube / 36))} ${step(Math.floor(cube / 6) % 6)} ${step(cube % 6)})`;
+  return absolute(step(Math.floor(cube / 36)), step(Math.floor(cube / 6) % 6), step(cube % 6));
 }
 
 function named(index: number): string {
   return `var(--ansi-${NAMES[index]})`;
+}
+
+/** A colour that a program chose by itself keeps its hue; the theme bounds its lightness, so that it can be read. */
+function absolute(red: number, green: number, blue: number): string {
+  return `oklch(from rgb(${red} ${green} ${blue}) clamp(var(--ansi-least-light), l, var(--ansi-most-light)) c h)`;
 }

@@ -14,6 +14,11 @@ export function formatStepMoney(amount: number): string {
   return `$${amount.toFixed(6)}`;
 }
 
+/** Where there is little room, beside a step: without the leading zero. */
+export function formatTightMoney(amount: number): string {
+  return formatMoney(amount).replace("$0.", "$.");
+}
+
 export function formatCount(count: number): string {
   if (count < 1_000) return String(count);
   if (count < 999_950) return `${trimZero((count / 1_000).toFixed(1))}k`;

@@ -5,7 +5,7 @@ import classes from "./markdown.module.css";
 /** Renders what a model wrote. Raw HTML stays text, and nothing is loaded from elsewhere. */
 export default function MarkdownView({ children, streaming = false }: { children: string; streaming?: boolean }) {
   return (
-    <div className={classes.markdown}>
+    <div className={classes.markdown} data-streaming={streaming || undefined}>
       <Markdown
         options={{
           disableParsingRawHTML: true,

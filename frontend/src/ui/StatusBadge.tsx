@@ -17,10 +17,10 @@ export function StatusBadge({ status, stopCode, detail, pill = false }: Props) {
       <Icon size={pulsing ? 10 : 15} className={pulsing ? classes.pulsing : undefined} aria-hidden />
       <span>{word}</span>
       {detail !== undefined && (
-        <>
+        <span className={classes.detail}>
           <span aria-hidden>·</span>
           <span className="num">{detail}</span>
-        </>
+        </span>
       )}
     </span>
   );

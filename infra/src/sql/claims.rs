@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sea_orm::{DatabaseTransaction, QueryResult};
+use sea_orm::{DatabaseTransaction, QueryResult, Value};
 
 use super::fault::Fault;
 use super::query::{execute, now, one};
@@ -103,8 +103,9 @@ pub(super) async fn renew(
     Ok(Renewal { commands: inbox::waiting(transaction, execution).await? })
 }
 
-fn micros(lease: Duration) -> sea_orm::Value {
-    int(lease.as_micros())
+/// A century at most, so that the sum with the clock stays a whole number.
+fn micros(lease: Duration) -> Value {
+    int(lease.min(Duration::from_secs(100 * 365 * 86_400)).as_micros())
 }
 
 fn read_candidate(row: &QueryResult) -> Result<Candidate, Fault> {

@@ -191,10 +191,10 @@ async fn projects<C: ConnectionTrait>(db: &C, scope: Scope, ids: &[ProjectId]) -
 }
 
 async fn list_projects(store: &SqlStore, principal: Principal, request: PageRequest) -> Result<Page<Project>, Fault> {
+    let Some(after) = page::slug_key(&request) else { return Ok(page::cut(&request, Vec::new())) };
     let mut sql = "SELECT p.* FROM project p JOIN project_role r ON r.tenant_id = p.tenant_id AND r.project_id = p.id \
         WHERE p.tenant_id = ? AND r.principal_id = ? AND p.slug > ?"
         .to_owned();
-    let after = request.after.clone().unwrap_or_default();
     let mut values = vec![id(principal.tenant_id), id(principal.id), after.into()];
     if let Some(bound) = principal.project_id {
         sql.push_str(" AND p.id = ?");

@@ -141,7 +141,7 @@ mod tests {
         for (url, part) in [
             ("postgres://u:secret@h/d", "must begin with"),
             ("sqlite:///nowhere/at/all/secret.db", "cannot be opened"),
-            ("mysql://u:secret@127.0.0.1:1/d", "cannot be opened"),
+            ("mysql://u:secret@127.0.0.1:no-port/d", "cannot be opened"),
         ] {
             let options = SqlOptions { url: url.to_owned() };
             assert!(!format!("{options:?}").contains("secret"));

@@ -19,6 +19,13 @@ pub(super) fn cut<T>(request: &PageRequest, mut rows: Vec<(String, T)>) -> Page<
     Page { rows, has_next }
 }
 
+/// The slug to go on behind; None when nothing can lie behind it. MySQL refuses to compare an ASCII column with other
+/// text, and every slug sorts before it.
+pub(super) fn slug_key(request: &PageRequest) -> Option<&str> {
+    let key = request.after.as_deref().unwrap_or_default();
+    key.is_ascii().then_some(key)
+}
+
 /// The sort key of a time and an id; sorts like the pair.
 pub(super) fn time_key(at: Timestamp, id: impl std::fmt::Display) -> String {
     format!("{:020}.{id}", at.as_micros())
@@ -26,7 +33,7 @@ pub(super) fn time_key(at: Timestamp, id: impl std::fmt::Display) -> String {
 
 /// The pair of such a key; None when it is none.
 pub(super) fn parse_time_key(key: &str) -> Option<(i64, &str)> {
-    let (at, id) = key.split_once('.')?;
+    let (at, id) = key.split_once('.').filter(|_| key.is_ascii())?;
     Some((at.parse().ok()?, id))
 }
 

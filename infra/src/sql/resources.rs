@@ -224,9 +224,9 @@ async fn list(
     kind: ResourceKind,
     request: PageRequest,
 ) -> Result<Page<Resource>, Fault> {
+    let Some(after) = page::slug_key(&request) else { return Ok(page::cut(&request, Vec::new())) };
     let sql = "SELECT * FROM resource WHERE tenant_id = ? AND project_id = ? AND kind = ? AND slug > ? \
         ORDER BY slug LIMIT ?";
-    let after = request.after.clone().unwrap_or_default();
     let values = [id(scope.tenant_id), id(project), name(kind), after.into(), page::limit(&request).into()];
     let rows = all(store.reader(), sql, values).await?;
     let resources: Vec<Resource> = rows.iter().map(read_resource).collect::<Result<_, _>>()?;

@@ -12,7 +12,7 @@ use domain::clock::Timestamp;
 use domain::ctx::{Page, PageRequest, Scope};
 use domain::error::StoreError;
 use domain::execution::{AgentIteration, Execution, ExecutionFilter, ExecutionReader, ExecutionRef, IterationRecord};
-use domain::ids::{ArtifactId, ExecutionId, ModelCallId, ToolCallId};
+use domain::ids::{ArtifactId, ExecutionId, ModelCallId, SandboxId, ToolCallId};
 use domain::model_call::ModelCall;
 use domain::money::TokenUsage;
 use domain::sandbox::Sandbox;
@@ -92,6 +92,10 @@ impl ExecutionReader for SqlStore {
 
     async fn artifact(&self, scope: Scope, artifact: ArtifactId) -> Result<Option<Artifact>, StoreError> {
         Ok(by_id(self, "artifact", scope, id(artifact), read_artifact).await?.map(|(_, artifact)| artifact))
+    }
+
+    async fn sandbox(&self, scope: Scope, sandbox: SandboxId) -> Result<Option<(ExecutionId, Sandbox)>, StoreError> {
+        Ok(by_id(self, "sandbox", scope, id(sandbox), read_sandbox).await?)
     }
 
     async fn sandboxes(

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use axum::serve::ListenerExt;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::io::unix::AsyncFd;
 use tokio::net::TcpListener;
@@ -79,6 +80,12 @@ impl Runtime {
     pub async fn serve(self, shutdown: CancellationToken) -> Result<(), Error> {
         let Self { listener, shared, parent, .. } = self;
         let registry = Arc::clone(&shared.registry);
+        // Events are small and wanted at once.
+        let listener = listener.tap_io(|connection| {
+            if let Err(error) = connection.set_nodelay(true) {
+                tracing::debug!(error = %error, "cannot switch off delays of a connection");
+            }
+        });
         let stop = CancellationToken::new();
         let server =
             axum::serve(listener, server::router(shared)).with_graceful_shutdown(stop.clone().cancelled_owned());

@@ -8,6 +8,7 @@ use domain::ids::ArtifactId;
 
 use crate::graphql::context::ContextExt;
 use crate::graphql::error::ApiError;
+use crate::graphql::execution::visible_execution;
 use crate::graphql::scalar::{BigInt, DateTime};
 
 const LONGEST_LINK_SECONDS: i32 = 3600;
@@ -60,6 +61,8 @@ impl Artifact {
         let seconds = valid.filter(|_| (1..=LONGEST_LINK_SECONDS).contains(&expires_in_seconds));
         let rule = || ApiError::bad_input(format!("expiresInSeconds must be from 1 to {LONGEST_LINK_SECONDS}"));
         let expires_at = services.clock.now().plus(Duration::from_secs(seconds.ok_or_else(rule)?));
+        // Whoever holds the link can open it, so access is asked once more.
+        visible_execution(ctx, self.0.execution_id).await?.ok_or_else(ApiError::not_found)?;
         Ok(services.links.link(principal.tenant_id, &self.0, expires_at))
     }
 }
@@ -70,6 +73,6 @@ pub async fn visible_artifact(ctx: &Context<'_>, id: ArtifactId) -> Result<Optio
     let Some(artifact) = ctx.services()?.executions.artifact(scope, id).await? else {
         return Ok(None);
     };
-    let execution = crate::graphql::execution::visible_execution(ctx, artifact.execution_id).await?;
+    let execution = visible_execution(ctx, artifact.execution_id).await?;
     Ok(execution.map(|_| Artifact(artifact)))
 }

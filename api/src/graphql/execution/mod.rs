@@ -21,7 +21,7 @@ pub use mutation::ExecutionMutation;
 pub use object::Execution;
 pub use query::ExecutionQuery;
 pub use sandbox::{OutputStream, Sandbox};
-pub use sight::{visible_execution, visible_model_call, visible_tool_call};
+pub use sight::{visible_execution, visible_model_call, visible_sandbox, visible_tool_call};
 pub use status::{ExecutionStatus, StopReason};
 pub use tool_call::{SideEffect, ToolCall, ToolCallState};
 pub use updates::UpdateSubscription;

@@ -1,10 +1,11 @@
 //! Finding executions and their calls, if the caller may see them.
 
 use async_graphql::Context;
-use domain::ids::{ExecutionId, ModelCallId, ToolCallId};
+use domain::ids::{ExecutionId, ModelCallId, SandboxId, ToolCallId};
 
 use super::model_call::ModelCall;
 use super::object::Execution;
+use super::sandbox::Sandbox;
 use super::tool_call::ToolCall;
 use crate::graphql::context::ContextExt;
 use crate::graphql::error::ApiError;
@@ -33,4 +34,13 @@ pub async fn visible_tool_call(ctx: &Context<'_>, id: ToolCallId) -> Result<Opti
         return Ok(None);
     };
     Ok(visible_execution(ctx, execution).await?.map(|_| ToolCall::new(execution, call)))
+}
+
+/// A sandbox, if the caller may see its execution.
+pub async fn visible_sandbox(ctx: &Context<'_>, id: SandboxId) -> Result<Option<Sandbox>, ApiError> {
+    let scope = ctx.principal()?.scope();
+    let Some((execution, sandbox)) = ctx.services()?.executions.sandbox(scope, id).await? else {
+        return Ok(None);
+    };
+    Ok(visible_execution(ctx, execution).await?.map(|_| Sandbox(sandbox)))
 }

@@ -164,6 +164,7 @@ pub enum ToolCallState {
 /// What repeating a call would do. Clients must handle values they do not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
 #[graphql(remote = "tool_call::SideEffect")]
+#[expect(clippy::enum_variant_names, reason = "the class is named after what the call has")]
 pub enum SideEffect {
     /// It changes nothing.
     ReadOnly,

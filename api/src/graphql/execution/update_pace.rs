@@ -10,13 +10,21 @@ use domain::execution::Execution;
 use domain::ids::ExecutionId;
 
 const INTERVAL: Duration = Duration::from_millis(200);
-/// Executions that are remembered; beyond that, those that have ended are forgotten, the oldest first.
+/// Executions that are remembered; beyond that, those that do not go on are forgotten, the oldest first.
 const MOST_SHOWN: usize = 1000;
 
 struct Shown {
     next_sequence: u64,
     at: Duration,
-    has_ended: bool,
+    standing: Standing,
+}
+
+#[derive(PartialEq, Eq)]
+enum Standing {
+    Live,
+    Ended,
+    /// Read and not sent; it is asked about again when it moves on.
+    PassedOver,
 }
 
 /// What was sent, and what is due. Times are on the monotonic clock.
@@ -35,7 +43,8 @@ impl Pace {
 
     /// Executions that were sent and go on.
     pub fn live(&self) -> Vec<ExecutionId> {
-        self.shown.iter().filter(|(_, shown)| !shown.has_ended).map(|(id, _)| *id).collect()
+        let live = self.shown.iter().filter(|(_, shown)| shown.standing == Standing::Live);
+        live.map(|(id, _)| *id).collect()
     }
 
     /// When the next one is due.
@@ -55,21 +64,30 @@ impl Pace {
 
     /// Whether it was sent before.
     pub fn was_shown(&self, id: ExecutionId) -> bool {
-        self.shown.contains_key(&id)
+        self.shown.get(&id).is_some_and(|shown| shown.standing != Standing::PassedOver)
     }
 
-    /// Whether it moved on since it was sent.
+    /// Whether it moved on since it was sent or passed over.
     pub fn is_news(&self, execution: &Execution) -> bool {
         self.shown.get(&execution.id).is_none_or(|shown| shown.next_sequence != execution.next_sequence)
     }
 
     /// It is being sent.
     pub fn show(&mut self, execution: &Execution, now: Duration) {
-        let has_ended = execution.progress.status.is_terminal();
-        self.shown.insert(execution.id, Shown { next_sequence: execution.next_sequence, at: now, has_ended });
+        let standing = if execution.progress.status.is_terminal() { Standing::Ended } else { Standing::Live };
+        self.remember(execution, now, standing);
+    }
+
+    /// It is not sent: it does not match, or the caller may not see it.
+    pub fn pass_over(&mut self, execution: &Execution, now: Duration) {
+        self.remember(execution, now, Standing::PassedOver);
+    }
+
+    fn remember(&mut self, execution: &Execution, now: Duration, standing: Standing) {
+        self.shown.insert(execution.id, Shown { next_sequence: execution.next_sequence, at: now, standing });
         if self.shown.len() > MOST_SHOWN {
-            let ended = self.shown.iter().filter(|(_, shown)| shown.has_ended);
-            if let Some(oldest) = ended.min_by_key(|(_, shown)| shown.at).map(|(id, _)| *id) {
+            let idle = self.shown.iter().filter(|(_, shown)| shown.standing != Standing::Live);
+            if let Some(oldest) = idle.min_by_key(|(_, shown)| shown.at).map(|(id, _)| *id) {
                 self.shown.remove(&oldest);
             }
         }

@@ -134,10 +134,15 @@ impl Watch {
             return Ok(());
         }
         for row in self.services.executions.executions(self.op.scope(), &due).await? {
-            let wanted = matches(&self.filter, &row) || self.pace.was_shown(row.id);
-            if wanted && self.pace.is_news(&row) && may_see(&self.op, &self.services, &row).await? {
+            if !self.pace.is_news(&row) {
+                continue;
+            }
+            let is_wanted = matches(&self.filter, &row) || self.pace.was_shown(row.id);
+            if is_wanted && may_see(&self.op, &self.services, &row).await? {
                 self.pace.show(&row, now);
                 self.ready.push_back(row);
+            } else {
+                self.pace.pass_over(&row, now);
             }
         }
         Ok(())

@@ -17,7 +17,6 @@ use crate::graphql::viewer::{Project, Tenant};
 /// An object with a global id.
 #[derive(Interface)]
 #[graphql(field(name = "id", ty = "ID", desc = "Its id: a type prefix and 26 characters."))]
-#[expect(clippy::large_enum_variant, reason = "it lives for one response")]
 pub enum Node {
     /// A tenant.
     Tenant(Tenant),

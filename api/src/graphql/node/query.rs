@@ -1,7 +1,7 @@
 //! Finding any object by its global id. What the caller may not see is null, like what does not exist.
 
 use async_graphql::{Context, ID, Object};
-use domain::ids::{SandboxId, TenantId};
+use domain::ids::TenantId;
 use futures_util::future::try_join_all;
 
 use super::object::Node;
@@ -9,7 +9,7 @@ use crate::graphql::access::visible_api_key;
 use crate::graphql::artifact::visible_artifact;
 use crate::graphql::context::ContextExt;
 use crate::graphql::error::ApiError;
-use crate::graphql::execution::{visible_execution, visible_model_call, visible_tool_call};
+use crate::graphql::execution::{visible_execution, visible_model_call, visible_sandbox, visible_tool_call};
 use crate::graphql::resource::{visible, visible_version};
 use crate::graphql::viewer::{Tenant, visible_project};
 
@@ -21,8 +21,7 @@ pub struct NodeQuery;
 
 #[Object]
 impl NodeQuery {
-    /// The object with this id; null when there is none that the caller may see. A sandbox is reached through its
-    /// execution, not here.
+    /// The object with this id; null when there is none that the caller may see.
     async fn node(&self, ctx: &Context<'_>, id: ID) -> Result<Option<Node>, ApiError> {
         ctx.principal()?;
         find(ctx, &id).await
@@ -48,8 +47,7 @@ async fn find(ctx: &Context<'_>, id: &ID) -> Result<Option<Node>, ApiError> {
         Some("exe") => visible_execution(ctx, id.parse()?).await?.map(Node::Execution),
         Some("mcl") => visible_model_call(ctx, id.parse()?).await?.map(Node::ModelCall),
         Some("tcl") => visible_tool_call(ctx, id.parse()?).await?.map(Node::ToolCall),
-        // The store finds sandboxes by their execution only.
-        Some("sbx") => id.parse::<SandboxId>().map(|_| None)?,
+        Some("sbx") => visible_sandbox(ctx, id.parse()?).await?.map(Node::Sandbox),
         Some("art") => visible_artifact(ctx, id.parse()?).await?.map(Node::Artifact),
         Some(_) | None => return Err(ApiError::bad_input("The id is not an id of this API.")),
     })

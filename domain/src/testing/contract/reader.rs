@@ -40,9 +40,11 @@ pub async fn lists_page_by_time_and_id(ports: &Ports) {
     }
     let stranger = samples.home(ports).await;
     assert_eq!(walk(ports, &stranger, &ExecutionFilter::default(), 10).await, []);
-    let request = PageRequest { first: 10, after: Some("no key".to_owned()) };
-    let page = ports.reader.list(home.scope(), &ExecutionFilter::default(), request).await.unwrap();
-    assert!(page.rows.is_empty() && !page.has_next);
+    for key in ["no key", "9000000000000000000.\u{1F980}"] {
+        let request = PageRequest { first: 10, after: Some(key.to_owned()) };
+        let page = ports.reader.list(home.scope(), &ExecutionFilter::default(), request).await.unwrap();
+        assert!(page.rows.is_empty() && !page.has_next, "{key}");
+    }
 }
 
 /// A filter names project, agent and states; all must hold.
@@ -81,12 +83,12 @@ pub async fn a_foreign_tenant_sees_nothing(ports: &Ports) {
     let execution = samples.start(ports, &home, AT).await;
     ports.executions.claim(execution, "w", Duration::from_secs(600)).await.unwrap().unwrap();
     let (model_call, tool_call) = (samples.model_call(1, 1, AT), samples.tool_call(1, 0, 1, AT));
-    let artifact = samples.artifact(execution.id, AT);
+    let (artifact, sandbox) = (samples.artifact(execution.id, AT), samples.sandbox(1, AT));
     let changes = vec![
         Change::SaveIteration(samples.iteration(1, AT)),
         Change::SaveModelCall(Box::new(model_call.clone())),
         Change::SaveToolCall(Box::new(tool_call.clone())),
-        Change::SaveSandbox(Box::new(samples.sandbox(1, AT))),
+        Change::SaveSandbox(Box::new(sandbox.clone())),
         Change::AddArtifact(artifact.clone()),
     ];
     ports
@@ -105,6 +107,8 @@ pub async fn a_foreign_tenant_sees_nothing(ports: &Ports) {
     assert_eq!(ports.reader.artifacts(scope, &ids).await.unwrap(), []);
     assert_eq!(ports.reader.artifact(scope, artifact.id).await.unwrap(), None);
     assert_eq!(ports.reader.sandboxes(scope, &ids).await.unwrap(), []);
+    assert_eq!(ports.reader.sandbox(scope, sandbox.id).await.unwrap(), None);
+    assert_eq!(ports.reader.sandbox(home.scope(), sandbox.id).await.unwrap(), Some((execution.id, sandbox)));
     assert_eq!(ports.executions.fence(foreign).await.unwrap(), None);
     super::assert_lease_lost(ports.executions.renew(foreign, 1, Duration::from_secs(1)).await);
     let own = ports.reader.executions(home.scope(), &[execution.id, samples.execution_id()]).await.unwrap();

@@ -149,6 +149,7 @@ pub async fn archiving_keeps_the_first_time(ports: &Ports) {
     let second = list(first.rows.last().map(|(key, _)| key.clone())).await;
     assert_eq!(second.rows.iter().map(|(_, row)| row.slug.as_str()).collect::<Vec<_>>(), ["c"]);
     assert!(!second.has_next);
+    assert_eq!(list(Some("\u{1F980}".to_owned())).await.rows, []);
     assert_eq!(ports.resources.archive(home.scope(), samples.resource_id(), AT).await.unwrap(), None);
 }
 

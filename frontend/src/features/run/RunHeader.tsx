@@ -25,7 +25,11 @@ export function RunHeader({ id, run, view, status }: Props) {
       here={run?.agent?.name ?? (run === null ? "…" : "Run")}
       details={
         <>
-          {run?.agentVersion && <Tag>v{run.agentVersion.number}</Tag>}
+          {run?.agentVersion && (
+            <span className={classes.version}>
+              <Tag>v{run.agentVersion.number}</Tag>
+            </span>
+          )}
           <code className={`${classes.id} dim`} title={id}>
             {shortId(id)}
           </code>

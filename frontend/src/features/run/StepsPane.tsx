@@ -1,5 +1,5 @@
 import { memo, useMemo } from "react";
-import { formatClock, formatCount, formatDuration, formatMoney } from "@/lib/format";
+import { formatClock, formatCount, formatDuration, formatTightMoney } from "@/lib/format";
 import { useNow } from "@/lib/useNow";
 import { stepsOf } from "./model/steps";
 import type { Step, StepLeaf } from "./model/steps";
@@ -76,9 +76,10 @@ function LeafLine({ leaf, now, isSelected, onSelect }: LeafProps) {
   );
 }
 
-function figureOf({ type, call }: StepLeaf, now: number): string {
-  if (type === "model" && call.tokens !== null && call.cost !== null) {
-    return `${formatCount(call.tokens.total)} · ${formatMoney(call.cost)}`;
+/** A call that failed tells how long it took; what it cost stands with its details. */
+function figureOf({ type, call, state }: StepLeaf, now: number): string {
+  if (type === "model" && state === "ok" && call.tokens !== null && call.cost !== null) {
+    return `${formatCount(call.tokens.total)} · ${formatTightMoney(call.cost)}`;
   }
   if (call.durationMs !== null) return formatDuration(call.durationMs);
   return call.state === "STARTED" ? formatDuration(Math.max(1_000, now - call.startedAt)) : "";

@@ -28,6 +28,8 @@ export function RunsPage() {
       <div className={classes.filters}>
         <SegmentedControl
           size="xs"
+          className={classes.filter}
+          withItemsBorders={false}
           aria-label="Show runs by status"
           value={filter.key}
           data={RUN_FILTERS.map(({ key, label }) => ({ value: key, label }))}

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use super::records::{Ending, Record};
-use super::stream::{self, OnDisconnect, Output};
+use super::stream::{self, OnDisconnect, Output, Stream};
 use crate::local::bwrap_args::{SANDBOX_GROUP_ID, SANDBOX_USER_ID};
 use crate::local::channel::Running;
 use crate::local::error::ApiError;
@@ -122,7 +122,8 @@ pub async fn foreground(
     let (client, body) = mpsc::channel(STREAM_DEPTH);
     let output = Output::new(running.stdout, running.stderr);
     let name = session.unwrap_or_else(|| record.id.clone());
-    tasks.spawn(stream::pump(record, output, name, client, on_disconnect));
+    let reader = Stream::new(client, Arc::clone(&record), on_disconnect, sandbox.ended.clone());
+    tasks.spawn(stream::pump(record, output, name, reader));
     Ok(stream::response(body))
 }
 

@@ -17,6 +17,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::{OwnedReadHalf, pipe};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
 
 use super::output::{ErrorInfo, Event, Lines};
 use super::records::{Ending, Record};
@@ -115,14 +116,7 @@ impl Source {
 }
 
 /// Sends the output of a foreground command and its end to a stream.
-pub async fn pump(
-    record: Arc<Record>,
-    mut output: Output,
-    name: String,
-    client: mpsc::Sender<Frames>,
-    on_disconnect: OnDisconnect,
-) {
-    let mut stream = Stream { client: Some(client), record: Arc::clone(&record), on_disconnect };
+pub async fn pump(record: Arc<Record>, mut output: Output, name: String, mut stream: Stream) {
     stream.send(opening(&name)).await;
     let mut ping = interval_at(Instant::now() + PING_PERIOD, PING_PERIOD);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -148,7 +142,7 @@ pub async fn pump(
     }
     stream.send(frames).await;
     match record.finished().map(|finished| finished.ending) {
-        Some(Ending::Lost) | None => stream.cut().await,
+        Some(Ending::Lost) | None => stream.cut(),
         Some(ending) => stream.send(closing(&record, ending)).await,
     }
 }
@@ -212,17 +206,37 @@ fn pong(frames: &mut Vec<u8>) {
     Event { kind: "ping", text: "pong", timestamp: clock::now_ms(), ..Event::default() }.encode(frames);
 }
 
-struct Stream {
+/// The reader of a command's stream.
+pub struct Stream {
     /// `None` after the client has gone.
     client: Option<mpsc::Sender<Frames>>,
     record: Arc<Record>,
     on_disconnect: OnDisconnect,
+    /// The end of the sandbox, which waits for no reader.
+    ended: CancellationToken,
 }
 
 impl Stream {
+    pub fn new(
+        client: mpsc::Sender<Frames>,
+        record: Arc<Record>,
+        on_disconnect: OnDisconnect,
+        ended: CancellationToken,
+    ) -> Self {
+        Self { client: Some(client), record, on_disconnect, ended }
+    }
+
     async fn send(&mut self, frames: Vec<u8>) {
         let Some(client) = &self.client else { return };
-        if !frames.is_empty() && client.send(Ok(frames.into())).await.is_err() {
+        if frames.is_empty() {
+            return;
+        }
+        let is_sent = tokio::select! {
+            biased;
+            sent = client.send(Ok(frames.into())) => sent.is_ok(),
+            () = self.ended.cancelled() => return,
+        };
+        if !is_sent {
             self.client = None;
             if self.on_disconnect == OnDisconnect::Kill {
                 self.record.say(FollowUp::Kill).await;
@@ -231,9 +245,10 @@ impl Stream {
     }
 
     /// Ends the body in a way that the client cannot take for a regular end.
-    async fn cut(&mut self) {
+    fn cut(&mut self) {
         if let Some(client) = self.client.take() {
-            let _ = client.send(Err(io::Error::other("the sandbox has ended"))).await;
+            // A reader that is behind sees the end of the body without a last event instead.
+            let _ = client.try_send(Err(io::Error::other("the sandbox has ended")));
         }
     }
 }

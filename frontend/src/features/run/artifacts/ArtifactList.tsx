@@ -3,17 +3,26 @@ import { useState } from "react";
 import { formatBytes } from "@/lib/format";
 import type { ArtifactView } from "../model/types";
 import { ArtifactModal } from "./ArtifactModal";
+import { ArtifactPicture } from "./ArtifactPicture";
 import classes from "./artifacts.module.css";
 import { previewKind } from "./kinds";
 
 const ICONS = { image: IconPhoto, table: IconTable, markdown: IconFileText, text: IconFileText, none: IconFile };
 
-export function ArtifactList({ artifacts }: { artifacts: ArtifactView[] }) {
+interface Props {
+  artifacts: ArtifactView[];
+  /** Shows the newest picture above the names. */
+  withPicture?: boolean;
+}
+
+export function ArtifactList({ artifacts, withPicture = false }: Props) {
   const [openId, setOpenId] = useState<string | null>(null);
   const open = artifacts.find(({ id }) => id === openId);
   if (artifacts.length === 0) return null;
+  const picture = withPicture ? artifacts.findLast(({ mediaType, byteSize }) => previewKind(mediaType, byteSize) === "image") : undefined;
   return (
     <div className={classes.list} role="group" aria-label="Artifacts">
+      {picture && <ArtifactPicture key={picture.id} artifact={picture} onOpen={() => setOpenId(picture.id)} />}
       {artifacts.map((artifact) => {
         const Icon = ICONS[previewKind(artifact.mediaType, artifact.byteSize)];
         return (

@@ -3,6 +3,7 @@ import { ArtifactList } from "../artifacts/ArtifactList";
 import type { Selection } from "../model/selection";
 import type { RunView } from "../model/types";
 import type { Run } from "../run";
+import { EndFacts } from "./EndFacts";
 import { Heading } from "./Facts";
 import { ModelCallDetails } from "./ModelCallDetails";
 import { RunDetails } from "./RunDetails";
@@ -18,17 +19,34 @@ interface Props {
 export const DetailsPane = memo(function DetailsPane({ run, view, selection }: Props) {
   const modelCall = selection?.type === "model" ? view.modelCalls[selection.id] : undefined;
   const toolCall = selection?.type === "tool" ? view.toolCalls[selection.id] : undefined;
+  const isOver = view.endedAt !== null;
+  const artifacts = view.artifacts.length > 0 && (
+    <>
+      <Heading>Artifacts</Heading>
+      <div className={classes.inset}>
+        <ArtifactList artifacts={view.artifacts} withPicture />
+      </div>
+    </>
+  );
   return (
     <div className={classes.pane}>
-      {modelCall && <ModelCallDetails key={modelCall.id} call={modelCall} />}
-      {toolCall && <ToolCallDetails key={toolCall.id} call={toolCall} sandbox={view.sandboxes.at(-1) ?? null} isOver={view.endedAt !== null} />}
-      {selection === null && <RunDetails run={run} view={view} />}
-      {view.artifacts.length > 0 && view.endedAt === null && (
+      {modelCall && (
         <>
-          <Heading>Artifacts</Heading>
-          <div className={classes.inset}>
-            <ArtifactList artifacts={view.artifacts} />
-          </div>
+          <ModelCallDetails key={modelCall.id} call={modelCall} />
+          {artifacts}
+        </>
+      )}
+      {toolCall && (
+        <ToolCallDetails key={toolCall.id} call={toolCall} sandbox={view.sandboxes.at(-1) ?? null} isOver={isOver}>
+          {artifacts}
+        </ToolCallDetails>
+      )}
+      {selection === null && (
+        <>
+          <EndFacts view={view} />
+          {isOver && artifacts}
+          <RunDetails run={run} view={view} />
+          {!isOver && artifacts}
         </>
       )}
     </div>

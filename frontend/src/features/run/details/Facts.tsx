@@ -9,13 +9,21 @@ export function Facts({ children }: { children: ReactNode }) {
   return <dl className={classes.facts}>{children}</dl>;
 }
 
+interface FactProps {
+  name: string;
+  children: ReactNode;
+  tone?: string | undefined;
+  /** Words, not a figure or a name. */
+  isProse?: boolean;
+}
+
 /** A named value; one that is not known is left out. */
-export function Fact({ name, children, tone }: { name: string; children: ReactNode; tone?: string | undefined }) {
+export function Fact({ name, children, tone, isProse = false }: FactProps) {
   if (children === null || children === undefined || children === "") return null;
   return (
     <>
       <dt>{name}</dt>
-      <dd className={tone}>{children}</dd>
+      <dd className={`${tone ?? ""} ${isProse ? classes.prose : ""}`}>{children}</dd>
     </>
   );
 }

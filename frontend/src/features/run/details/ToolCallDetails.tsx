@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { useQuery } from "urql";
 import { formatDuration } from "@/lib/format";
 import { toolState } from "../model/steps";
@@ -10,7 +11,15 @@ import classes from "./details.module.css";
 
 const TONES = { running: "accent", ok: "ok", bad: "bad", lost: "warn", stopped: "dim" } as const;
 
-export function ToolCallDetails({ call, sandbox, isOver }: { call: ToolCallView; sandbox: SandboxView | null; isOver: boolean }) {
+interface Props {
+  call: ToolCallView;
+  sandbox: SandboxView | null;
+  isOver: boolean;
+  /** Stands before the arguments, which may be long. */
+  children: ReactNode;
+}
+
+export function ToolCallDetails({ call, sandbox, isOver, children }: Props) {
   const [{ data }] = useQuery({ query: ToolCallDetailsQuery, variables: { id: call.id } });
   const more = data?.node != null && "toolVersion" in data.node ? data.node : null;
   return (
@@ -35,8 +44,9 @@ export function ToolCallDetails({ call, sandbox, isOver }: { call: ToolCallView;
           <code>{call.error.code}</code> {call.error.message}
         </p>
       )}
-      <Arguments value={call.arguments} raw={call.rawArguments} />
       <SandboxFacts sandbox={more?.sandbox ?? sandbox} isOver={isOver} />
+      {children}
+      <Arguments value={call.arguments} raw={call.rawArguments} />
     </>
   );
 }

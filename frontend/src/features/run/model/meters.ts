@@ -72,5 +72,5 @@ function bar(key: string, label: string, { spent, reserved, limit }: Meter) {
 }
 
 function limitText(limit: number | null, format: (amount: number) => string, joint = " of "): string {
-  return limit === null ? "" : `${joint}${format(limit)}`;
+  return limit === null ? " · no limit" : `${joint}${format(limit)}`;
 }

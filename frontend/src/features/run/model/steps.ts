@@ -79,11 +79,17 @@ function titleOf(number: number, leaves: StepLeaf[]): string {
   return tools.size === 0 ? `Iteration ${number}` : [...tools].join(", ");
 }
 
+/** "I will read the file" is a step called "Read the file". */
+function withoutAnnouncement(sentence: string): string {
+  const deed = sentence.replace(/^(?:(?:now|first|next),? )?(?:I will|I'll|I am going to|I'm going to|let me|let's) (?:now |first |then )?/i, "");
+  return deed === sentence ? sentence : deed.charAt(0).toUpperCase() + deed.slice(1);
+}
+
 export function firstSentence(text: string, isComplete: boolean): string | null {
   const plain = text.replace(/[`*_#>]/g, "").trimStart();
   const end = plain.search(/[.!?:](?=\s|$)|\n/);
   if (plain === "" || (end < 0 && !isComplete)) return null;
-  const sentence = (end < 0 ? plain : plain.slice(0, end)).trim();
+  const sentence = withoutAnnouncement((end < 0 ? plain : plain.slice(0, end)).trim());
   if (sentence === "") return null;
   return sentence.length <= LONGEST_TITLE ? sentence : `${sentence.slice(0, LONGEST_TITLE - 1).trimEnd()}…`;
 }

@@ -5,8 +5,9 @@ import { meterViews, runningActiveTime } from "./meters";
 import { currentStatus, phaseOf } from "./phase";
 import { selectionOf } from "./selection";
 import { firstSentence, stepsOf } from "./steps";
-import { causeOf, whereOf } from "./stopReason";
+import { causeOf, limitOf, whereOf } from "./stopReason";
 import { TestLog, wireBudget } from "./testLog";
+import type { StopReasonView } from "./types";
 
 const meter = (spent: number, limit: number | null, reserved = 0): Meter => ({ spent, reserved, limit });
 const budget = (cost: Meter): Budget => ({
@@ -32,7 +33,7 @@ describe("meters", () => {
     const [over] = meterViews(budget(meter(0.06, 0.05, 0.01)), 0);
     expect([over?.spentPart, over?.reservedPart]).toEqual([1, 0]);
     const [open] = meterViews(budget(meter(0.06, null)), 0);
-    expect([open?.spentPart, open?.rest]).toEqual([0, ""]);
+    expect([open?.spentPart, open?.rest]).toEqual([0, " · no limit"]);
   });
 
   it("let the clock run between readings, up to its limit, and only while the run works", () => {
@@ -99,5 +100,23 @@ describe("what the page shows of a run", () => {
     const reason = { code: "COST_LIMIT" as const, message: "", limit: "$0.05", iteration: 3 };
     expect([causeOf(reason), whereOf(reason)]).toEqual(["The cost limit was reached", "limit $0.05 · at iteration 3"]);
     expect(causeOf({ ...reason, code: "POWER_CUT" as "INTERNAL" })).toBe("power cut");
+  });
+});
+
+describe("what a run tells in words", () => {
+  const reason = (limit: string | null): StopReasonView => ({ code: "ITERATION_LIMIT", message: "", limit, iteration: 3 });
+
+  it("says limits as people do, and leaves unknown ones as they are", () => {
+    expect(limitOf(reason("maxIterations 3"))).toBe("3 iterations");
+    expect(limitOf(reason("maxTokens 40000"))).toBe("40,000 tokens");
+    expect(limitOf(reason("maxActiveTimeMs 1500"))).toBe("1.5 s");
+    expect(limitOf(reason("maxDreams 2"))).toBe("maxDreams 2");
+    expect(limitOf(reason(null))).toBeNull();
+    expect(whereOf(reason("maxIterations 3"))).toBe("limit 3 iterations · at iteration 3");
+  });
+
+  it("names a step by the deed, not by its announcement", () => {
+    expect(firstSentence("I will read the file. Then more.", false)).toBe("Read the file");
+    expect(firstSentence("The program stopped.", true)).toBe("The program stopped");
   });
 });

@@ -1,7 +1,7 @@
 import { Markdown } from "@/ui/Markdown";
 import { statusLook } from "@/ui/status";
 import { ArtifactList } from "../artifacts/ArtifactList";
-import { causeOf, whereOf } from "../model/stopReason";
+import { causeOf, nextOf, whereOf } from "../model/stopReason";
 import type { RunView } from "../model/types";
 import type { Run } from "../run";
 import classes from "./stream.module.css";
@@ -28,12 +28,18 @@ function Reason({ view }: { view: RunView }) {
   if (view.stopReason === null || view.status === null) return null;
   const { tone, Icon } = statusLook(view.status, view.stopReason.code);
   const where = whereOf(view.stopReason);
+  const next = nextOf(view.stopReason);
   return (
-    <p className={classes.reason}>
-      <Icon size={15} className={tone} style={{ alignSelf: "center" }} aria-hidden />
-      <b className={tone}>{causeOf(view.stopReason)}</b>
-      {where !== null && <span className="num dim">{where}</span>}
-      {view.stopReason.message !== "" && <span className="dim">{view.stopReason.message}</span>}
-    </p>
+    <div className={classes.reason} data-tone={tone}>
+      <Icon size={16} className={tone} aria-hidden />
+      <div>
+        <p className={classes.cause}>
+          <b className={tone}>{causeOf(view.stopReason)}</b>
+          {where !== null && <span className="num dim">{where}</span>}
+        </p>
+        {view.stopReason.message !== "" && <p className="dim">{view.stopReason.message}</p>}
+        {next !== null && <p>{next}</p>}
+      </div>
+    </div>
   );
 }

@@ -31,7 +31,11 @@ export const ToolCard = memo(function ToolCard({ call, tier, isSelected, onSelec
         <StateMark state={state} />
         <span className={classes.name}>{call.tool}</span>
         <Outcome call={call} />
-        {state === "running" && tier !== null && <Tag>sandbox · {tier.toLowerCase()}</Tag>}
+        {state === "running" && tier !== null && (
+          <span className={classes.tier}>
+            <Tag>sandbox · {tier.toLowerCase()}</Tag>
+          </span>
+        )}
         <span className={classes.right}>
           <Time call={call} />
           <button type="button" className={classes.open} onClick={() => setOpen(true)}>

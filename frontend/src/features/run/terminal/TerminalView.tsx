@@ -29,11 +29,21 @@ export default function TerminalView({ text, droppedChars, label }: Props) {
       fontFamily: getComputedStyle(document.documentElement).getPropertyValue("--font-mono"),
       fontSize: 12.5,
       lineHeight: 1.3,
+      minimumContrastRatio: 3,
       scrollback: 20_000,
+      scrollSensitivity: 2,
     });
     const fit = new FitAddon();
     view.loadAddon(fit);
     view.open(box.current);
+    view.attachCustomKeyEventHandler((event) => {
+      if (event.type === "keydown") SCROLLS[event.key]?.(view);
+      // No key is for the terminal: Tab moves on, and Escape closes what it stands in.
+      return false;
+    });
+    // Whether the box around it takes the focus before or after this, it ends here.
+    view.textarea?.setAttribute("data-autofocus", "");
+    view.focus();
     const observer = new ResizeObserver(() => fit.fit());
     observer.observe(box.current);
     terminal.current = view;
@@ -58,6 +68,15 @@ export default function TerminalView({ text, droppedChars, label }: Props) {
 
   return <div ref={box} className={classes.terminal} role="log" aria-label={label} />;
 }
+
+const SCROLLS: Record<string, (view: Terminal) => void> = {
+  ArrowUp: (view) => view.scrollLines(-1),
+  ArrowDown: (view) => view.scrollLines(1),
+  PageUp: (view) => view.scrollPages(-1),
+  PageDown: (view) => view.scrollPages(1),
+  Home: (view) => view.scrollToTop(),
+  End: (view) => view.scrollToBottom(),
+};
 
 const ANSI_NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
