@@ -1,5 +1,7 @@
 //! Code that abuses its sandbox: it gets a clear outcome, the server's memory stays bounded, and others go on.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use e2e::Result;
 use e2e::agents::{AgentSpec, create, project, sandbox_profile};
 use e2e::client::{Client, text};
@@ -21,6 +23,8 @@ struct Bench {
     server: Server,
     client: Client,
     agent: String,
+    /// Executions so far; each has its number for a key.
+    started: AtomicU32,
 }
 
 impl Bench {
@@ -29,7 +33,7 @@ impl Bench {
         let server = Server::start(&ServerOptions::new(&data.path().join("data")))?;
         let client = server.client(server.api_key.as_deref().ok_or("no API key at the first start")?)?;
         let agent = impatient_agent(&client, command_timeout_ms).await?;
-        Ok(Self { data, server, client, agent })
+        Ok(Self { data, server, client, agent, started: AtomicU32::new(0) })
     }
 
     /// Runs these calls one after another; the execution must succeed, whatever became of them.
@@ -37,7 +41,8 @@ impl Bench {
         let turns: Vec<_> =
             calls.iter().map(|(tool, arguments)| json!([{ "tool": tool, "arguments": arguments }])).collect();
         let task = json!({ "calls": turns, "answer": "done" }).to_string();
-        let execution = self.client.start(&self.agent, &task, &task[..task.len().min(120)]).await?;
+        let key = self.started.fetch_add(1, Ordering::Relaxed);
+        let execution = self.client.start(&self.agent, &task, &key.to_string()).await?;
         let state = self.client.ended(&execution).await?;
         assert_eq!(state["answer"], "done", "{state}");
         assert_eq!(state["sandboxes"][0]["state"], "GONE", "{state}");
@@ -181,20 +186,33 @@ async fn a_full_disk_is_an_error_of_the_program_and_of_nobody_else() -> Result {
     let python = |place: &str, size: usize| {
         ("run_python", json!({ "code": format!("where = '{place}'\nsize = {size}\n{fill}") }))
     };
-    let echo = || ("run_shell", json!({ "command": "echo alive; rm -f f*; echo x > y && echo room again" }));
+    let clear = |place: &str| {
+        ("run_shell", json!({ "command": format!("echo alive; rm -f {place}/f*; echo x > y && echo room again") }))
+    };
     for place in ["/workspace", "/tmp"] {
         for size in [1 << 20, 0] {
-            let ran = bench.run(&[python(place, size), echo()]).await?;
+            let ran = bench.run(&[python(place, size), clear(place)]).await?;
             assert_eq!(ran.result(0), "True No space left on device\n", "{size} bytes in {place}");
-            assert!(ran.result(1).starts_with("alive\n"), "{}", ran.result(1));
+            assert_eq!(ran.result(1), "alive\nroom again\n", "{size} bytes in {place}");
         }
     }
-    // A file that is to be written from outside meets the same end.
-    let whole = json!({ "command": "cat /dev/zero > one; cat /dev/zero > two; ls" });
-    let big = json!({ "path": "outputs/big.txt", "content": "y".repeat(60_000) });
-    let ran = bench.run(&[("run_shell", whole), ("write_file", big)]).await?;
-    assert_eq!(ran.calls[1]["state"], "FAILED", "{}", ran.calls[1]);
-    assert!(ran.calls[1]["error"]["code"].is_string(), "{}", ran.calls[1]);
+    // A file that is written from outside meets the same end, and nothing that was there before is lost.
+    let everywhere =
+        "echo work > kept; for place in /workspace /tmp; do cat /dev/zero > $place/1; cat /dev/zero > $place/2; done";
+    let ran = bench
+        .run(&[
+            ("run_shell", json!({ "command": everywhere })),
+            ("write_file", json!({ "path": "outputs/big.txt", "content": "y".repeat(30_000) })),
+            ("run_python", json!({ "code": "print('never')" })),
+            ("run_shell", json!({ "command": "rm /workspace/? /tmp/?; cat kept" })),
+            ("run_python", json!({ "code": "print(open('kept').read())" })),
+        ])
+        .await?;
+    for call in &ran.calls[1..3] {
+        assert_eq!(call["error"]["code"], "SANDBOX_DISK_FULL", "{call}");
+    }
+    assert_eq!((ran.result(3), ran.result(4)), ("work\n", "work\n\n"));
+    assert_eq!(ran.state["sandboxes"].as_array().map(Vec::len), Some(1));
     bench.finish().await
 }
 
@@ -218,23 +236,64 @@ async fn a_program_may_delete_its_workspace() -> Result {
     let bench = Bench::start(COMMAND_TIMEOUT_MS).await?;
     let ran = bench
         .run(&[
-            ("run_shell", json!({ "command": "rm -rf /workspace /workspace/* /workspace/.mcp /tmp/*; ls -A /workspace; echo gone" })),
-            ("run_shell", json!({ "command": "pwd; echo x > outputs/y" })),
+            ("run_shell", json!({ "command": "rm -rf /workspace /workspace/* /workspace/.mcp /tmp/* 2>&1; ls -A /workspace; echo gone" })),
+            ("run_shell", json!({ "command": "pwd; echo x > outputs/y || exit 7" })),
             ("write_file", json!({ "path": "outputs/a.txt", "content": "hello" })),
             ("run_python", json!({ "code": "print(open('outputs/a.txt').read())" })),
             ("read_file", json!({ "path": "inputs/none" })),
         ])
         .await?;
     assert!(ran.result(0).ends_with("gone\n"), "{}", ran.result(0));
-    assert!(
-        ran.result(1).starts_with("/workspace\n") && ran.calls[1]["error"]["code"] == "EXIT_CODE",
-        "{}",
-        ran.calls[1]
-    );
+    assert!(ran.result(1).contains("/workspace\n") && ran.calls[1]["exitCode"] == 7, "{}", ran.calls[1]);
     assert_eq!(ran.calls[2]["state"], "SUCCEEDED", "{}", ran.calls[2]);
     assert_eq!(ran.result(3), "hello\n");
     assert_eq!(ran.calls[4]["error"]["code"], "FILE_NOT_FOUND");
     assert_eq!(ran.state["artifacts"][0]["name"], "a.txt");
+    bench.finish().await
+}
+
+/// Paths that are no plain files fail as what they are; the sandbox and the work in it stay.
+#[tokio::test]
+async fn a_file_that_is_none_is_an_error_of_one_call() -> Result {
+    let bench = Bench::start(COMMAND_TIMEOUT_MS).await?;
+    let traps = "mkfifo outputs/pipe; ln -s /dev/zero outputs/zero; ln -s /etc outputs/etc; mkdir data/shut; \
+        chmod 0 data/shut; echo set";
+    let read = |path: &str| ("read_file", json!({ "path": path }));
+    let write = |path: &str| ("write_file", json!({ "path": path, "content": "x" }));
+    let ran = bench
+        .run(&[
+            ("run_shell", json!({ "command": traps })),
+            read("outputs/zero"),
+            read("outputs"),
+            write("outputs"),
+            write("outputs/etc/evil"),
+            write("data/shut/x"),
+            read("data/shut/x"),
+            ("run_shell", json!({ "command": "test -p outputs/pipe && echo all there" })),
+        ])
+        .await?;
+    for call in &ran.calls[1..7] {
+        assert_eq!(call["state"], "FAILED", "{call}");
+        assert_ne!(call["error"]["code"], "SANDBOX_UNAVAILABLE", "{call}");
+    }
+    assert_eq!(ran.result(7), "all there\n");
+    assert_eq!(ran.state["sandboxes"].as_array().map(Vec::len), Some(1));
+    assert_eq!(ran.state["artifacts"], json!([]));
+    bench.finish().await
+}
+
+/// A program may kill everything that it can reach; the next call finds a fresh sandbox.
+#[tokio::test]
+async fn a_program_that_kills_its_sandbox_gets_another_one() -> Result {
+    let bench = Bench::start(COMMAND_TIMEOUT_MS).await?;
+    let ran = bench
+        .run(&[
+            ("run_shell", json!({ "command": "kill -9 -1; kill -9 1; echo alone" })),
+            ("run_shell", json!({ "command": "echo alive" })),
+            ("run_shell", json!({ "command": "echo alive" })),
+        ])
+        .await?;
+    assert_eq!(ran.result(2), "alive\n");
     bench.finish().await
 }
 
@@ -253,7 +312,7 @@ async fn impatient_agent(client: &Client, command_timeout_ms: u32) -> Result<Str
     let seeded = client.query(document, json!({ "id": sandbox_profile(client, &project).await? })).await?;
     let document = "query C($project: ID!) { sandboxConnections(projectId: $project) { nodes { id } } \
         models(projectId: $project) { nodes { id slug } } }";
-    let plain = create(client, &AgentSpec::new("scripted", "tools")).await?;
+    let plain = create(client, &AgentSpec::new("patient", "tools")).await?;
     assert!(!plain.is_empty());
     let found = client.query(document, json!({ "project": project })).await?;
     let profile = json!({
@@ -267,7 +326,7 @@ async fn impatient_agent(client: &Client, command_timeout_ms: u32) -> Result<Str
     let profile =
         client.mutate("sandboxProfileCreate", "SandboxProfileCreateInput", "sandboxProfile { id }", profile).await?;
     let models = found["models"]["nodes"].as_array().ok_or("no models")?;
-    let model = models.iter().find(|model| model["slug"] == "scripted").ok_or("no model")?;
+    let model = models.iter().find(|model| model["slug"] == "patient").ok_or("no model")?;
     let agent = json!({
         "projectId": project, "slug": "abuser", "name": "abuser", "publish": true,
         "spec": {
