@@ -4,11 +4,19 @@
 //! - [`client`]: GraphQL over HTTP.
 //! - [`follow`]: subscriptions over WebSocket, resumable from a cursor.
 //! - [`agents`]: makes the resources that a test needs.
+//! - [`books`]: what must be true of an execution that has ended.
+//! - [`leftovers`]: what a server has left on its host.
+//! - [`mariadb`]: a database server for tests with several replicas.
+//! - [`random`]: numbers that are the same in each run.
 
 pub mod agents;
+pub mod books;
 pub mod client;
 pub mod follow;
+pub mod leftovers;
+pub mod mariadb;
 pub mod process;
+pub mod random;
 
 /// What a test says when something that must work does not.
 pub type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
