@@ -5,11 +5,19 @@
 //! - [`follow`]: subscriptions over WebSocket, resumable from a cursor.
 //! - [`agents`]: makes the resources that a test needs.
 //! - [`stored`]: reads the event log past the server.
+//! - [`books`]: what must be true of an execution that has ended.
+//! - [`leftovers`]: what a server has left on its host.
+//! - [`mariadb`]: a database server for tests with several replicas.
+//! - [`random`]: numbers that are the same in each run.
 
 pub mod agents;
+pub mod books;
 pub mod client;
 pub mod follow;
+pub mod leftovers;
+pub mod mariadb;
 pub mod process;
+pub mod random;
 pub mod stored;
 
 /// What a test says when something that must work does not.

@@ -121,6 +121,15 @@ impl Drop for Server {
     }
 }
 
+/// A request as the scripted model counted it.
+#[derive(Debug, Clone, serde::Deserialize)]
+pub struct ModelRequest {
+    /// Assistant messages before it.
+    pub turn: u64,
+    /// SHA-256 of its body.
+    pub digest: String,
+}
+
 /// A running `vitrine scripted-model`. It is killed when dropped.
 pub struct ScriptedModel {
     child: Child,
@@ -144,9 +153,18 @@ impl ScriptedModel {
 
     /// How many requests it answered.
     pub async fn requests(&self) -> Result<u64> {
-        let stats = self.url.replace("/v1", "/stats");
-        let stats: Value = serde_json::from_str(&reqwest::get(stats).await?.text().await?)?;
+        let stats = self.stats().await?;
         stats["requests"].as_u64().ok_or_else(|| format!("no count in {stats}").into())
+    }
+
+    /// The requests that it got, oldest first.
+    pub async fn log(&self) -> Result<Vec<ModelRequest>> {
+        Ok(serde_json::from_value(self.stats().await?["log"].take())?)
+    }
+
+    async fn stats(&self) -> Result<Value> {
+        let stats = self.url.replace("/v1", "/stats");
+        Ok(serde_json::from_str(&reqwest::get(stats).await?.text().await?)?)
     }
 }
 
@@ -168,5 +186,23 @@ pub fn wait_for<T>(within: Duration, mut look: impl FnMut() -> Result<Option<T>>
             return Err(format!("nothing came within {within:?}").into());
         }
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Asks again and again until there is a value; fails and says what did not happen when the time is over.
+pub async fn eventually<T>(
+    within: Duration,
+    what: &str,
+    mut look: impl AsyncFnMut() -> Result<Option<T>>,
+) -> Result<T> {
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(value) = look().await? {
+            return Ok(value);
+        }
+        if Instant::now() > deadline {
+            return Err(format!("waited {within:?}, but not: {what}").into());
+        }
+        tokio::time::sleep(Duration::from_millis(40)).await;
     }
 }

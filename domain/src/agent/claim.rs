@@ -15,7 +15,7 @@ use crate::ctx::{Principal, Scope};
 use crate::event::{CommandWakeUps, Entry, Event, EventBus, Journal, JournalError, LogWriterHandle};
 use crate::execution::{
     AgentIteration, CallContext, Change, Claimed, Execution, ExecutionReader, ExecutionStore, Fence, Progress,
-    StopCode, StopSignal,
+    StopCause, StopCode, StopSignal,
 };
 use crate::ids::ResourceId;
 use crate::loop_guard::LoopGuard;
@@ -236,7 +236,8 @@ impl Claim {
 
     /// Leaves the loop when something outside wants it to.
     pub fn check_stop(&self) -> Result<(), Halt> {
-        if let Some(cause) = self.signal.cause() {
+        // The heartbeat looks at the time now and then; here nothing may start too late.
+        if let Some(cause) = self.signal.cause().or_else(|| self.out_of_time()) {
             return Err(Halt::Signal(cause));
         }
         if self.signal.is_draining() {
@@ -290,6 +291,15 @@ impl Claim {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+
+    /// Whether the time is over, and which one.
+    pub(crate) fn out_of_time(&self) -> Option<StopCause> {
+        if self.execution.deadline_at.is_some_and(|deadline| deadline <= self.ports.clock.now()) {
+            return Some(StopCause::Deadline);
+        }
+        let is_active_time_over = self.budget_of(&self.moving()).check_active_time().is_err();
+        is_active_time_over.then_some(StopCause::ActiveTime)
     }
 
     fn active_time_us(&self) -> u64 {

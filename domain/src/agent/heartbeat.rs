@@ -32,15 +32,17 @@ async fn pause(claim: &Claim) {
 }
 
 fn watch_time(claim: &Claim) {
-    if claim.execution.deadline_at.is_some_and(|deadline| deadline <= claim.ports.clock.now()) {
-        claim.signal.trip(StopCause::Deadline);
-    }
-    if claim.budget_of(&claim.moving()).check_active_time().is_err() {
-        claim.signal.trip(StopCause::ActiveTime);
+    if let Some(cause) = claim.out_of_time() {
+        claim.signal.trip(cause);
     }
 }
 
 async fn renew(claim: &Claim) {
+    if claim.journal.is_lost() {
+        // What cannot be written must not keep others from the execution.
+        claim.signal.trip(StopCause::LeaseLost);
+        return;
+    }
     let asked_at = claim.ports.clock.monotonic();
     let lease = claim.ports.lease;
     match claim.ports.executions.renew(claim.execution.reference(), claim.execution.epoch, lease).await {

@@ -3,12 +3,13 @@
 use super::claim::{Claim, Pinned, PinnedSandbox};
 use super::conversation::Conversation;
 use super::halt::Halt;
-use crate::artifact::load_text;
+use crate::artifact::{StoredText, load_text, sha256_hex};
+use crate::budget::Limit;
 use crate::event::Event;
 use crate::execution::{AgentIteration, Change, ExecutionStatus, IterationRecord, StopCause, StopCode};
 use crate::ids::VersionId;
-use crate::model_call::run::finished_event;
-use crate::model_call::{CallState, ModelCall};
+use crate::model_call::run::{end_of, finished_event};
+use crate::model_call::{CallState, FinishReason, ModelCall};
 use crate::money::NanoUsd;
 use crate::resource::{ResourceVersion, Spec};
 use crate::sandbox::SandboxTarget;
@@ -31,6 +32,8 @@ pub(super) async fn resume(claim: &Claim) -> Result<(Conversation, Position), Ha
     let conversation = Conversation::begin(&pinned.agent.instructions, &claim.execution.task);
     let _ = claim.pinned.set(pinned);
     let mut transcript = claim.ports.reader.transcript(claim.execution.reference()).await?;
+    let last = transcript.last().map(|record| record.iteration.clone());
+    claim.moving().open_iteration = last.filter(|iteration| iteration.ended_at.is_none());
     close_open_calls(claim, &mut transcript).await?;
     if claim.moving().progress.status == ExecutionStatus::Cancelling {
         return Err(Halt::Signal(StopCause::Cancelled));
@@ -144,7 +147,7 @@ fn close_tool_call(call: &mut ToolCall, now: crate::clock::Timestamp) -> ToolRes
             ToolResult::ended(ToolCallState::Lost, "LOST", "the worker was lost while this ran")
         }
     };
-    plan::fill(call, &result, crate::artifact::StoredText::Inline(result.text.clone()));
+    plan::fill(call, &result, StoredText::Inline(result.text.clone()));
     call.ended_at = Some(now);
     result
 }
@@ -155,18 +158,22 @@ async fn replay(
     mut conversation: Conversation,
 ) -> Result<(Conversation, Position), Halt> {
     let mut position = Position::NextIteration;
+    for record in &transcript {
+        remember(claim, record);
+    }
+    check_tool_errors(claim)?;
     for record in transcript {
-        remember(claim, &record);
         let IterationRecord { iteration, model_calls, tool_calls } = record;
-        if iteration.ended_at.is_none() {
-            claim.moving().open_iteration = Some(iteration.clone());
-        }
         position = match model_calls.into_iter().next_back() {
             None => Position::ModelCall(iteration),
             Some(call) => match call.state {
                 CallState::Started | CallState::Lost => Position::ModelCall(iteration),
-                CallState::Cancelled => return Err(interrupted(claim)),
-                CallState::Failed => return Err(failed(&call)),
+                CallState::Cancelled => match claim.out_of_time() {
+                    Some(cause) => return Err(Halt::Signal(cause)),
+                    // A person's stop is in the status. This one was let go with its worker, and is made again.
+                    None => Position::ModelCall(iteration),
+                },
+                CallState::Failed => return Err(claim.out_of_time().map_or_else(|| failed(&call), Halt::Signal)),
                 CallState::Settled => replay_reply(claim, &mut conversation, call, tool_calls).await?,
             },
         };
@@ -184,26 +191,31 @@ async fn replay(
 /// The loop guard and the error limit go on where they were.
 fn remember(claim: &Claim, record: &IterationRecord) {
     let mut moving = claim.moving();
-    for call in &record.tool_calls {
-        // What was repeated after a loss was judged once.
-        if call.state == ToolCallState::Lost {
-            continue;
-        }
+    // What was repeated after a loss was judged once.
+    for call in latest_of_each(record.tool_calls.clone()) {
         moving.guard.judge(&call.fingerprint, call.iteration, u32::MAX);
-        if call.state == ToolCallState::Failed {
-            *moving.tool_errors.entry(call.tool.clone()).or_default() += 1;
+        let result_hash = match &call.result {
+            StoredText::Inline(text) => sha256_hex(text.as_bytes()),
+            StoredText::Blob { sha256, .. } => sha256.clone(),
+        };
+        match call.state {
+            ToolCallState::Started | ToolCallState::Lost | ToolCallState::Refused => {}
+            ToolCallState::Succeeded | ToolCallState::Cancelled | ToolCallState::Interrupted => {
+                moving.guard.note_result(&call.fingerprint, call.iteration, result_hash);
+            }
+            ToolCallState::Failed => {
+                moving.guard.note_result(&call.fingerprint, call.iteration, result_hash);
+                *moving.tool_errors.entry(call.tool).or_default() += 1;
+            }
         }
     }
 }
 
-/// A model call that was stopped ends its run; what stopped it is found again.
-fn interrupted(claim: &Claim) -> Halt {
-    let is_out_of_time = claim.budget_of(&claim.moving()).check_active_time().is_err();
-    match claim.execution.deadline_at {
-        Some(deadline) if deadline <= claim.ports.clock.now() => Halt::Signal(StopCause::Deadline),
-        Some(_) | None if is_out_of_time => Halt::Signal(StopCause::ActiveTime),
-        Some(_) | None => Halt::Signal(StopCause::Cancelled),
-    }
+/// The worker may have been lost between the failure that was one too many and the end.
+fn check_tool_errors(claim: &Claim) -> Result<(), Halt> {
+    let Some(most) = claim.execution.limits.max_errors_per_tool else { return Ok(()) };
+    let is_over = claim.moving().tool_errors.values().any(|errors| *errors >= most);
+    if is_over { Err(Halt::Limit(Limit::ErrorsPerTool)) } else { Ok(()) }
 }
 
 fn failed(call: &ModelCall) -> Halt {
@@ -221,16 +233,17 @@ async fn replay_reply(
     if !call.estimated {
         conversation.note_counted(call.usage.input);
     }
-    if call.reply_tool_calls.is_empty() {
-        return Err(Halt::Stop {
-            code: StopCode::FinalAnswer,
-            message: "The model gave its final answer.".to_owned(),
-            answer: Some(text),
-        });
+    claim.moving().answer_so_far.clone_from(&text);
+    if let Some(halt) = end_of(call.finish_reason.unwrap_or(FinishReason::Unknown), &text, &call.reply_tool_calls) {
+        return Err(halt);
     }
     conversation.add_assistant(text, call.reply_tool_calls);
+    let tool_calls = latest_of_each(tool_calls);
+    if let Some(halt) = plan::end_of(claim, &tool_calls)? {
+        return Err(halt);
+    }
     let mut planned: Vec<Planned> = Vec::new();
-    for call in latest_of_each(tool_calls) {
+    for call in tool_calls {
         planned.push(replan(claim, call).await?);
     }
     Ok(Position::ToolCalls(planned))
@@ -250,15 +263,11 @@ fn latest_of_each(tool_calls: Vec<ToolCall>) -> Vec<ToolCall> {
     latest
 }
 
-/// A call with a result is done. A lost one is repeated under the same key when that is safe, and else ends the run.
+/// A call with a result is done. A lost one is repeated under the same key, and counts as the same call.
 async fn replan(claim: &Claim, call: ToolCall) -> Result<Planned, Halt> {
     if call.state != ToolCallState::Lost {
         let text = load_text(&*claim.ports.artifacts, claim.scope(), &call.result).await?;
         return Ok(Planned { call, todo: Todo::Done(text), warning: None });
-    }
-    if call.side_effect == SideEffect::SideEffect {
-        let message = format!("{} was lost while it ran and may have acted; a person must look.", call.tool);
-        return Err(Halt::stop(StopCode::ToolOutcomeUnknown, message));
     }
     let arguments = load_text(&*claim.ports.artifacts, claim.scope(), &call.arguments).await?;
     let repeated = plan::repeat(claim, &call);
@@ -266,11 +275,6 @@ async fn replan(claim: &Claim, call: ToolCall) -> Result<Planned, Halt> {
     let invocation = invocation.map_err(|_| Halt::stop(StopCode::Internal, "A lost call cannot be read again."))?;
     let row = repeated.clone();
     let started = plan::started_event(&row, arguments, invocation.timeout_ms(claim));
-    claim
-        .record(|moving| {
-            moving.progress.used.tool_calls += 1;
-            (vec![Change::SaveToolCall(Box::new(row))], vec![started])
-        })
-        .await?;
+    claim.record(|_| (vec![Change::SaveToolCall(Box::new(row))], vec![started])).await?;
     Ok(Planned { call: repeated, todo: Todo::Do(invocation), warning: None })
 }

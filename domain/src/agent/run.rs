@@ -55,17 +55,19 @@ async fn iterate(claim: &Claim, mut conversation: Conversation, mut position: Po
 
 /// From one settled place to the next.
 async fn step(claim: &Claim, conversation: &mut Conversation, position: Position) -> Result<Position, Halt> {
-    claim.check_stop()?;
     match position {
         Position::NextIteration => {
+            claim.check_stop()?;
             let iteration = claim.open_iteration(conversation).await?;
             Ok(Position::ModelCall(iteration))
         }
         Position::ModelCall(iteration) => {
+            claim.check_stop()?;
             let reply = model_call::run::run(claim, conversation, &iteration).await?;
             conversation.add_reply(&reply);
             Ok(Position::ToolCalls(reply.tool_calls))
         }
+        // Their rows are open: each is driven to its recorded end, also when it must not begin any more.
         Position::ToolCalls(planned) => {
             let results = tool_call::run::run_all(claim, planned).await?;
             conversation.add_results(results);

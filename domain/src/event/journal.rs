@@ -36,6 +36,22 @@ pub enum JournalError {
     Store(#[source] StoreError),
 }
 
+/// Whether a commit may have been written before it is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    NotTried,
+    Unsure,
+}
+
+/// What became of a write whose answer was lost.
+enum Fate {
+    Written,
+    NotWritten,
+    /// The fence is another's, or the execution has ended.
+    Fenced,
+    Unknown,
+}
+
 /// What one commit writes beside the waiting deltas.
 #[derive(Debug, Default)]
 pub struct Entry {
@@ -57,6 +73,7 @@ pub struct Journal {
     writer: LogWriterHandle,
     next_sequence: AsyncMutex<u64>,
     waiting: Mutex<Waiting>,
+    /// The lease is gone, or a write failed for good: what was to be written is not known to be, so nothing may follow it.
     lost: AtomicBool,
     /// What `next_sequence` was after the last commit, readable without its lock.
     committed: AtomicU64,
@@ -101,6 +118,11 @@ impl Journal {
         self.committed.load(Ordering::Acquire)
     }
 
+    /// Whether nothing can be written any more.
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
     /// The lease's number.
     pub const fn epoch(&self) -> u64 {
         self.epoch
@@ -123,7 +145,7 @@ impl Journal {
             changes: entry.changes,
             segment,
         };
-        self.write(&commit, &mut next_sequence).await?;
+        self.write(&commit, &mut next_sequence, Before::NotTried).await?;
         drop(next_sequence);
         if self.has_waiting() {
             self.writer.notify(self, false);
@@ -133,7 +155,7 @@ impl Journal {
 
     /// Puts a delta behind what is waiting. The log writer commits it soon; a full queue makes the caller write.
     pub async fn delta(self: &Arc<Self>, event: Event, is_first_of_call: bool) -> Result<(), JournalError> {
-        if self.lost.load(Ordering::Acquire) {
+        if self.is_lost() {
             return Err(JournalError::LeaseLost);
         }
         let bytes = {
@@ -164,56 +186,64 @@ impl Journal {
             Some(true) => self.advance(commit.segment.as_ref(), next_sequence),
             Some(false) => self.lost.store(true, Ordering::Release),
             None => {
-                if let Err(error) = self.write(commit, next_sequence).await {
+                if let Err(error) = self.write(commit, next_sequence, Before::Unsure).await {
                     tracing::warn!(execution.id = %self.execution.id, error = &error as &dyn std::error::Error, "deltas were not written");
-                    self.lost.store(true, Ordering::Release);
                 }
             }
         }
     }
 
-    async fn write(&self, commit: &Commit, next_sequence: &mut u64) -> Result<(), JournalError> {
-        if self.lost.load(Ordering::Acquire) {
+    async fn write(&self, commit: &Commit, next_sequence: &mut u64, before: Before) -> Result<(), JournalError> {
+        if self.is_lost() {
             return Err(JournalError::LeaseLost);
         }
-        let after = commit.segment.as_ref().map_or(*next_sequence, |segment| segment.last_sequence + 1);
+        let written = self.write_until_sure(commit, before).await;
+        match &written {
+            Ok(()) => self.advance(commit.segment.as_ref(), next_sequence),
+            // The totals in memory count what this write was to say. A later write would store them without its rows.
+            Err(_) => self.lost.store(true, Ordering::Release),
+        }
+        written
+    }
+
+    async fn write_until_sure(&self, commit: &Commit, mut before: Before) -> Result<(), JournalError> {
         let mut pause = FIRST_PAUSE;
         let mut attempt = 1;
         loop {
             let failure = match self.store.commit(commit).await {
-                Ok(()) => break,
-                Err(StoreError::LeaseLost) => return Err(self.lose()),
-                Err(failure @ StoreError::Unavailable(_)) => failure,
+                Ok(()) => return Ok(()),
+                // An earlier try may be what moved the fence on.
+                Err(StoreError::LeaseLost) if before == Before::NotTried => return Err(JournalError::LeaseLost),
+                Err(failure @ (StoreError::Unavailable(_) | StoreError::LeaseLost)) => failure,
                 Err(failure @ (StoreError::Conflict { .. } | StoreError::Corrupt { .. })) => {
                     return Err(JournalError::Store(failure));
                 }
             };
-            if commit.segment.is_some() && self.was_written(after).await? {
-                break;
+            match self.fate(commit).await {
+                Fate::Written => return Ok(()),
+                Fate::Fenced => return Err(JournalError::LeaseLost),
+                Fate::NotWritten | Fate::Unknown => {}
             }
             if attempt == ATTEMPTS {
                 return Err(JournalError::Store(failure));
             }
+            before = Before::Unsure;
             attempt += 1;
             self.clock.sleep(pause).await;
             pause *= 2;
         }
-        self.advance(commit.segment.as_ref(), next_sequence);
-        Ok(())
     }
 
     /// After a lost answer: the fence tells whether the write happened.
-    async fn was_written(&self, after: u64) -> Result<bool, JournalError> {
+    async fn fate(&self, commit: &Commit) -> Fate {
+        let after = commit.segment.as_ref().map(|segment| segment.last_sequence + 1);
         match self.store.fence(self.execution).await {
-            Ok(Some(fence)) if fence.epoch == self.epoch => Ok(fence.next_sequence == after),
-            Ok(_) => Err(self.lose()),
-            Err(_) => Ok(false),
+            Ok(Some(fence)) if fence.epoch != self.epoch => Fate::Fenced,
+            Ok(Some(fence)) if fence.next_sequence == commit.fence.next_sequence => Fate::NotWritten,
+            Ok(Some(fence)) if Some(fence.next_sequence) == after => Fate::Written,
+            Ok(_) => Fate::Fenced,
+            Err(_) => Fate::Unknown,
         }
-    }
-
-    fn lose(&self) -> JournalError {
-        self.lost.store(true, Ordering::Release);
-        JournalError::LeaseLost
     }
 
     fn advance(&self, segment: Option<&Segment>, next_sequence: &mut u64) {

@@ -14,7 +14,7 @@ use crate::access::AccessError;
 use crate::agent::{Claim, Conversation, Halt};
 use crate::artifact::{StoredText, store_text};
 use crate::budget::{Estimate, Limit, ModelCallReservation, estimate_input};
-use crate::event::{Event, EventError};
+use crate::event::{Event, EventError, JournalError};
 use crate::execution::{AgentIteration, Change, StopCause, StopCode};
 use crate::ids::{ModelCallId, ToolCallId};
 use crate::money::{NanoUsd, TokenUsage};
@@ -247,38 +247,49 @@ fn leave_or_go_on(
 ) -> Result<Replied, Halt> {
     let partial = Some(text.clone()).filter(|text| !text.is_empty());
     let reason = match end {
+        // The adapter's own clock may be a moment ahead of the heartbeat that watches the time.
         ModelCallEnd::Failed(failure) => {
             let message = format!("The model call failed. {failure}");
-            return Err(Halt::Stop { code: StopCode::ModelFailed, message, answer: partial });
+            let failed = Halt::Stop { code: StopCode::ModelFailed, message, answer: partial };
+            return Err(claim.out_of_time().map_or(failed, Halt::Signal));
         }
         ModelCallEnd::Cancelled => {
             claim.check_stop()?;
-            let message = "The model call was cancelled.";
-            return Err(Halt::Stop { code: StopCode::Internal, message: message.to_owned(), answer: partial });
+            // It was not sent because the lease was about to run out. Whoever claims next makes it.
+            return Err(Halt::Journal(JournalError::LeaseLost));
         }
         ModelCallEnd::Finished(reason) => reason,
     };
     if let Some(halt) = planned.halt {
         return Err(halt);
     }
-    let stop = |code, message: &str, answer| Err(Halt::Stop { code, message: message.to_owned(), answer });
-    match (reason, planned.calls.is_empty()) {
+    if let Some(halt) = end_of(reason, &text, &row.reply_tool_calls) {
+        return Err(halt);
+    }
+    Ok(Replied {
+        text,
+        requested: row.reply_tool_calls.clone(),
+        tool_calls: planned.calls,
+        counted_input: Some(row.usage.input).filter(|_| !row.estimated),
+    })
+}
+
+/// Whether and why a whole reply ends the run; the same for one that has just come and for one that is replayed.
+pub(crate) fn end_of(reason: FinishReason, text: &str, requested: &[RequestedToolCall]) -> Option<Halt> {
+    let stop = |code, message: &str, answer| Some(Halt::Stop { code, message: message.to_owned(), answer });
+    let partial = Some(text.to_owned()).filter(|text| !text.is_empty());
+    match (reason, requested.is_empty()) {
         (FinishReason::Length, _) => {
             stop(StopCode::ModelOutputTruncated, "The reply reached the output cap and is cut off.", partial)
         }
         (FinishReason::ContentFilter, true) => {
             stop(StopCode::ContentFiltered, "The provider's filter cut the reply.", partial)
         }
-        (_, false) => Ok(Replied {
-            text,
-            requested: row.reply_tool_calls.clone(),
-            tool_calls: planned.calls,
-            counted_input: Some(row.usage.input).filter(|_| !row.estimated),
-        }),
+        (_, false) => None,
         (_, true) if text.trim().is_empty() => {
             stop(StopCode::ModelFailed, "The model replied with neither text nor tool calls.", None)
         }
-        (_, true) => stop(StopCode::FinalAnswer, "The model gave its final answer.", Some(text)),
+        (_, true) => stop(StopCode::FinalAnswer, "The model gave its final answer.", partial),
     }
 }
 

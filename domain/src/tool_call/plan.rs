@@ -17,6 +17,8 @@ use crate::model_call::{RequestedToolCall, ToolDefinition};
 use crate::resource::LoopAction;
 use crate::sandbox::Program;
 
+const LOOP_DETECTED: &str = "LOOP_DETECTED";
+const BUDGET_EXCEEDED: &str = "BUDGET_EXCEEDED";
 const MAX_READ_BYTES: u64 = 64 * 1024;
 const MAX_NOTE_BYTES: usize = 16 * 1024;
 const MAX_EVENT_ARGUMENT_BYTES: usize = 64 * 1024;
@@ -163,6 +165,29 @@ impl Plan {
     }
 }
 
+/// Whether and why the stored calls of a reply end the run: what [`Plan::make`] said of them, or a loss that only a
+/// person can judge.
+pub(crate) fn end_of(claim: &Claim, calls: &[ToolCall]) -> Result<Option<Halt>, Halt> {
+    let refused = |wanted: &str| {
+        let code_and_message = calls.iter().filter(|call| call.state == ToolCallState::Refused);
+        code_and_message.filter_map(|call| call.error.as_ref()).find(|(code, _)| code == wanted)
+    };
+    let is_policy_stop = claim.pinned()?.agent.loop_policy.on_loop == LoopAction::Stop;
+    if let Some((_, evidence)) = refused(LOOP_DETECTED).filter(|_| is_policy_stop) {
+        return Ok(Some(Halt::stop(StopCode::LoopDetected, format!("Stopped: {evidence}."))));
+    }
+    let has_none_run = calls.iter().all(|call| call.state == ToolCallState::Refused);
+    if has_none_run && refused(BUDGET_EXCEEDED).is_some() {
+        let limit = claim.budget_of(&claim.moving()).check_active_time().err().unwrap_or(Limit::ToolCalls);
+        return Ok(Some(Halt::Limit(limit)));
+    }
+    let is_unsure = |call: &&ToolCall| call.state == ToolCallState::Lost && call.side_effect == SideEffect::SideEffect;
+    Ok(calls.iter().find(is_unsure).map(|call| {
+        let message = format!("{} was lost while it ran and may have acted; a person must look.", call.tool);
+        Halt::stop(StopCode::ToolOutcomeUnknown, message)
+    }))
+}
+
 fn judge(
     claim: &Claim,
     moving: &mut Moving,
@@ -181,11 +206,11 @@ fn judge(
     match policy.on_loop {
         LoopAction::Warn => (proposed, Some(format!("Warning: {evidence}. Try something else."))),
         LoopAction::Block => {
-            proposed.invocation = Err(ToolResult::ended(ToolCallState::Refused, "LOOP_DETECTED", evidence));
+            proposed.invocation = Err(ToolResult::ended(ToolCallState::Refused, LOOP_DETECTED, evidence));
             (proposed, None)
         }
         LoopAction::Stop => {
-            proposed.invocation = Err(ToolResult::ended(ToolCallState::Refused, "LOOP_DETECTED", evidence.clone()));
+            proposed.invocation = Err(ToolResult::ended(ToolCallState::Refused, LOOP_DETECTED, evidence.clone()));
             *halt = Some(Halt::stop(StopCode::LoopDetected, format!("Stopped: {evidence}.")));
             (proposed, None)
         }
@@ -195,7 +220,7 @@ fn judge(
 fn over_the_limit(halt: Option<&Halt>) -> ToolResult {
     match halt {
         None | Some(Halt::Limit(_)) => {
-            ToolResult::ended(ToolCallState::Refused, "BUDGET_EXCEEDED", "no tool calls are left in the budget")
+            ToolResult::ended(ToolCallState::Refused, BUDGET_EXCEEDED, "no tool calls are left in the budget")
         }
         Some(_) => ToolResult::ended(ToolCallState::Refused, "NOT_RUN", "the execution ends before this call"),
     }

@@ -81,16 +81,11 @@ struct Outputs {
 }
 
 async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Result<Invoked, Refusal> {
+    if let Err(halt) = claim.check_stop() {
+        return Err(not_begun(halt));
+    }
     if !invocation.needs_sandbox() {
         return Ok((ToolResult::succeeded("Noted."), Outputs::default()));
-    }
-    if let Err(halt) = claim.check_stop() {
-        return Err(Refusal::of(
-            ToolCallState::Cancelled,
-            "CANCELLED",
-            "the execution was stopped".to_owned(),
-            Some(halt),
-        ));
     }
     let sandbox = claim.sandbox.get_or_create(claim).await.map_err(no_sandbox)?;
     match use_sandbox(claim, call, invocation, &sandbox).await {
@@ -103,13 +98,24 @@ async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Resu
     }
 }
 
+/// A call that did not begin: the next worker makes it where the execution goes on, and nobody where it ends.
+fn not_begun(halt: Halt) -> Refusal {
+    let (state, code, message) = match &halt {
+        Halt::Drain | Halt::Journal(_) | Halt::Signal(StopCause::LeaseLost) => {
+            (ToolCallState::Lost, "LOST", "the worker stopped before this began")
+        }
+        Halt::Stop { .. } | Halt::Limit(_) | Halt::Signal(_) => {
+            (ToolCallState::Cancelled, "CANCELLED", "the execution was stopped")
+        }
+    };
+    Refusal::of(state, code, message.to_owned(), Some(halt))
+}
+
 fn no_sandbox(halt: Halt) -> Refusal {
     let (code, message) = match &halt {
         Halt::Stop { code: StopCode::AccessDenied, message, .. } => ("ACCESS_DENIED", message.clone()),
         Halt::Stop { message, .. } => ("SANDBOX_UNAVAILABLE", message.clone()),
-        Halt::Limit(_) | Halt::Signal(_) | Halt::Drain | Halt::Journal(_) => {
-            ("CANCELLED", "the execution was stopped".to_owned())
-        }
+        Halt::Limit(_) | Halt::Signal(_) | Halt::Drain | Halt::Journal(_) => return not_begun(halt),
     };
     Refusal::of(ToolCallState::Failed, code, message, Some(halt))
 }

@@ -14,7 +14,15 @@ const SQLITE_READERS: u32 = 4;
 const MYSQL_CONNECTIONS: u32 = 16;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-const PING_WHEN_IDLE_FOR: Duration = Duration::from_secs(30);
+const PING_WHEN_IDLE_FOR: Duration = Duration::from_secs(5);
+/// What every MySQL connection is set to. A job that waits for a row that another transaction holds is tried again.
+const MYSQL_SESSION: [&str; 2] =
+    ["SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET SESSION innodb_lock_wait_timeout = 3"];
+/// A process that was stopped in the middle of a transaction must not hold its rows against those who take over: the
+/// server takes such a transaction back. MariaDB knows that by itself; for MySQL the whole connection must stand still
+/// for longer than the pool leaves one without a ping.
+const MARIADB_IDLE_TRANSACTION: &str = "SET SESSION idle_transaction_timeout = 5";
+const MYSQL_IDLE_CONNECTION: &str = "SET SESSION wait_timeout = 15";
 
 /// Where the data lies.
 #[derive(Clone)]
@@ -89,7 +97,12 @@ async fn open_mysql(url: &str) -> Result<Engine, OpenError> {
     options.map_sqlx_mysql_pool_opts(|pool| {
         pool.after_connect(|connection, _| {
             Box::pin(async move {
-                connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
+                for statement in MYSQL_SESSION {
+                    connection.execute(statement).await?;
+                }
+                if connection.execute(MARIADB_IDLE_TRANSACTION).await.is_err() {
+                    connection.execute(MYSQL_IDLE_CONNECTION).await?;
+                }
                 Ok(())
             })
         })

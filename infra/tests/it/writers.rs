@@ -7,7 +7,7 @@ use domain::execution::{Change, Commit, ExecutionRef, Fence};
 use domain::testing::{Home, Ports, Samples};
 use futures_util::future::join_all;
 use infra::sql::{SqlOptions, SqlStore};
-use sea_orm::ConnectionTrait;
+use sea_orm::{ConnectionTrait, TransactionTrait};
 use tokio_util::task::TaskTracker;
 
 use crate::world::{World, ports};
@@ -18,6 +18,22 @@ async fn claimed(ports: &Ports, samples: &Samples, home: &Home) -> Fence {
     let execution = samples.start(ports, home, domain::clock::Timestamp::from_micros(1)).await;
     ports.executions.claim(execution, "w", LONG).await.unwrap().unwrap();
     Fence { execution, epoch: 1, next_sequence: 2 }
+}
+
+/// A process that was stopped in the middle of a transaction holds its rows; the server takes them back, and whoever
+/// waits for them gets them.
+#[tokio::test]
+async fn a_transaction_that_stands_still_gives_its_rows_back() {
+    let world = World::mariadb().await;
+    let samples = Samples::new(1);
+    let home = samples.home(&world.ports).await;
+    let execution = samples.start(&world.ports, &home, domain::clock::Timestamp::from_micros(1)).await;
+    let stopped = world.store.connection().begin().await.unwrap();
+    stopped.execute_unprepared("UPDATE execution SET iteration = 7").await.unwrap();
+    let claimed = world.ports.executions.claim_next("w", LONG).await.unwrap().unwrap();
+    assert_eq!((claimed.execution.reference(), claimed.execution.progress.iteration), (execution, 0));
+    assert!(stopped.commit().await.is_err(), "what was taken back was committed");
+    world.close().await;
 }
 
 /// F68: twenty writers, a second store on the same file, and readers: nobody is told that the database is busy.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use time::OffsetDateTime;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::catalogue::{self, Mount};
@@ -32,6 +33,8 @@ pub struct Registry {
     state: StateDir,
     ground: Ground,
     executable: Executable,
+    /// Set once every sandbox is to end: one that is being made then ends as soon as it is there.
+    closing: CancellationToken,
     pub tasks: TaskTracker,
 }
 
@@ -48,7 +51,8 @@ impl Registry {
     pub fn new(state: StateDir, ground: Ground) -> Result<Self, Error> {
         let executable = Executable::locate(&state.name()).map_err(Error::io("cannot provide the init's program"))?;
         let spawner = Spawner::start()?;
-        Ok(Self { sandboxes: Mutex::default(), spawner, state, ground, executable, tasks: TaskTracker::new() })
+        let (sandboxes, closing, tasks) = (Mutex::default(), CancellationToken::new(), TaskTracker::new());
+        Ok(Self { sandboxes, spawner, state, ground, executable, closing, tasks })
     }
 
     /// The limits that hold for every sandbox of this runtime, each with a mechanism behind it.
@@ -89,8 +93,9 @@ impl Registry {
         Ok(())
     }
 
-    /// Ends every sandbox.
+    /// Ends every sandbox, those that are being made as well.
     pub async fn close(&self) {
+        self.closing.cancel();
         let all: Vec<_> = self.lock().drain().map(|(_, sandbox)| sandbox).collect();
         for sandbox in &all {
             sandbox.forgotten.cancel();
@@ -105,6 +110,9 @@ impl Registry {
     }
 
     async fn start(self: &Arc<Self>, order: Order) -> Result<Arc<Sandbox>, ApiError> {
+        if self.closing.is_cancelled() {
+            return Err(not_started(io::Error::other("the runtime is stopping")));
+        }
         let mounts = catalogue::resolve(&order.profile.image.uri).ok_or_else(|| unknown_image(&order.profile))?;
         let id = order.profile.id.clone();
         let group = self.ground.create(&id, &order.profile.limits).map_err(not_started)?;
@@ -133,6 +141,10 @@ impl Registry {
         }));
         self.lock().insert(id, Arc::clone(&sandbox));
         self.keep(Arc::clone(&sandbox), spawned);
+        if self.closing.is_cancelled() {
+            let _ = self.remove(sandbox.id()).await;
+            return Err(not_started(io::Error::other("the runtime is stopping")));
+        }
         self.start_entrypoint(&sandbox).await;
         Ok(sandbox)
     }

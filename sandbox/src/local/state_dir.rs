@@ -6,6 +6,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
@@ -16,6 +17,8 @@ use super::cgroup;
 use super::error::Error;
 
 const RECORD: &str = "record.json";
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub struct StateDir {
@@ -45,7 +48,9 @@ impl StateDir {
             .write(true)
             .open(root.join("lock"))
             .map_err(Error::io("cannot open the lock of the state directory"))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| Error::InUse(root.clone()))?;
+        if !takes_lock(&lock) {
+            return Err(Error::InUse(root));
+        }
         let state = Self { root, _lock: lock };
         state.remove_leftovers().map_err(Error::io("cannot clean the state directory"))?;
         Ok(state)
@@ -93,6 +98,18 @@ impl Record {
             let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
         }
         cgroup::recorded(self.cgroups).remove();
+    }
+}
+
+/// A runtime whose server was killed needs a moment to end its sandboxes; its successor waits for that.
+fn takes_lock(lock: &File) -> bool {
+    let waiting_since = Instant::now();
+    loop {
+        match flock(lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return true,
+            Err(_) if waiting_since.elapsed() > LOCK_PATIENCE => return false,
+            Err(_) => std::thread::sleep(LOCK_PAUSE),
+        }
     }
 }
 
