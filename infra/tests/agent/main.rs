@@ -1,0 +1,13 @@
+//! The agent loop in this process, on a real SQLite store: what it does when the store fails around it, and where it
+//! stops. Models and sandboxes are played.
+
+mod books;
+mod failing_store;
+mod failpoints;
+mod limits;
+mod loop_rules;
+mod losses;
+mod played_model;
+mod played_sandbox;
+mod small_ports;
+mod stage;
