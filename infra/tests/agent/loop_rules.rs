@@ -94,7 +94,7 @@ async fn a_blocked_call_is_answered_and_a_warned_one_runs() {
         assert_eq!(books.code(), StopCode::FinalAnswer);
         assert_eq!(books.tool_ends()[2], end);
         assert_eq!(stage.sandbox.commands("again").len(), ran);
-        assert_eq!(books.asked[3].results[0].contains("3 times in a row"), true);
+        assert!(books.asked[3].results[0].contains("3 times in a row"));
         stage.close().await;
     }
 }

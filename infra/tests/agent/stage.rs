@@ -68,15 +68,7 @@ impl Stage {
         migrations::up(sql.connection()).await.unwrap();
         let clock: Arc<dyn Clock> = Arc::new(HastyClock(SystemClock::new()));
         let shared = Arc::new(sql.clone());
-        let stores = Stores {
-            executions: shared.clone(),
-            reader: shared.clone(),
-            log: shared.clone(),
-            resources: shared.clone(),
-            access: shared.clone(),
-            identity: shared.clone(),
-            clock: clock.clone(),
-        };
+        let stores = stores(&shared, &clock);
         let samples = Samples::new(1);
         let home = samples.home(&stores).await;
         let cast = cast(&stores, &samples, &home, policy).await;
@@ -219,6 +211,18 @@ impl Stage {
         tasks.close();
         tasks.wait().await;
         sql.close().await;
+    }
+}
+
+fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
+    Stores {
+        executions: shared.clone(),
+        reader: shared.clone(),
+        log: shared.clone(),
+        resources: shared.clone(),
+        access: shared.clone(),
+        identity: shared.clone(),
+        clock: clock.clone(),
     }
 }
 
