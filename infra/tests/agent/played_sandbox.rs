@@ -1,0 +1,128 @@
+//! A PlayedSandbox prints each command and counts it. `meet N` waits until N commands run side by side.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use domain::execution::CallContext;
+use domain::ids::SandboxId;
+use domain::sandbox::{
+    CollectedFile, Exit, LiveSandbox, OutputSink, OutputStream, Program, SandboxError, SandboxRequest, SandboxRuntime,
+    SandboxTarget,
+};
+use tokio::sync::Barrier;
+
+pub struct PlayedSandbox {
+    commands: Mutex<Vec<String>>,
+    live: Mutex<BTreeSet<String>>,
+    meeting: Barrier,
+    is_stuck: AtomicBool,
+}
+
+/// How many commands `meet` brings together.
+pub const MEETING: usize = 3;
+
+impl PlayedSandbox {
+    pub fn new() -> Self {
+        Self {
+            commands: Mutex::default(),
+            live: Mutex::default(),
+            meeting: Barrier::new(MEETING),
+            is_stuck: AtomicBool::new(false),
+        }
+    }
+
+    /// The commands that contain this word, in the order in which they began.
+    pub fn commands(&self, word: &str) -> Vec<String> {
+        self.commands.lock().unwrap().iter().filter(|command| command.contains(word)).cloned().collect()
+    }
+
+    /// The next removal fails.
+    pub fn stick(&self) {
+        self.is_stuck.store(true, Ordering::Release);
+    }
+
+    /// Sandboxes that were made and not removed.
+    pub fn live(&self) -> usize {
+        self.live.lock().unwrap().len()
+    }
+}
+
+#[async_trait]
+impl SandboxRuntime for PlayedSandbox {
+    async fn create(&self, _: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
+        let remote_id = request.id.to_string();
+        self.live.lock().unwrap().insert(remote_id.clone());
+        Ok(LiveSandbox {
+            id: request.id,
+            target: request.target.clone(),
+            remote_id,
+            enforced: vec!["memory".to_owned()],
+            expires_at: None,
+        })
+    }
+
+    async fn execute(
+        &self,
+        context: &CallContext,
+        _: &LiveSandbox,
+        program: &Program,
+        _: Duration,
+        output: &dyn OutputSink,
+    ) -> Result<Exit, SandboxError> {
+        let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program;
+        self.commands.lock().unwrap().push(command.clone());
+        if command.starts_with("meet") {
+            let met = tokio::time::timeout(Duration::from_secs(10), self.meeting.wait()).await;
+            return met.map(|_| Exit::Code(0)).map_err(|_| SandboxError {
+                code: "ALONE",
+                message: "nobody came".to_owned(),
+                sandbox_lost: false,
+            });
+        }
+        if command.starts_with("stall") {
+            context.cancel.cancelled().await;
+            return Ok(Exit::Interrupted);
+        }
+        if command.starts_with("tick") {
+            let count = self.commands("tick").len();
+            output.output(OutputStream::Stdout, &format!("tick {count}")).await;
+            return Ok(Exit::Code(0));
+        }
+        for word in command.split_inclusive(' ') {
+            output.output(OutputStream::Stdout, word).await;
+        }
+        Ok(Exit::Code(i32::from(command.starts_with("fail"))))
+    }
+
+    async fn upload(&self, _: &CallContext, _: &LiveSandbox, _: &str, _: Bytes) -> Result<(), SandboxError> {
+        Ok(())
+    }
+
+    async fn download(
+        &self,
+        _: &CallContext,
+        _: &LiveSandbox,
+        _: &str,
+        _: u64,
+        _: u64,
+    ) -> Result<Option<Bytes>, SandboxError> {
+        Ok(None)
+    }
+
+    async fn collect(&self, _: &CallContext, _: &LiveSandbox) -> Result<Vec<CollectedFile>, SandboxError> {
+        Ok(Vec::new())
+    }
+
+    async fn terminate(&self, _: &SandboxTarget, id: SandboxId, _: Option<&str>) -> Result<(), SandboxError> {
+        if self.is_stuck.swap(false, Ordering::AcqRel) {
+            let message = "it holds on".to_owned();
+            return Err(SandboxError { code: "STUCK", message, sandbox_lost: false });
+        }
+        self.live.lock().unwrap().remove(&id.to_string());
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! The ports that play no part in what is tested, as small as they can be.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use domain::artifact::{ArtifactStore, sha256_hex};
+use domain::clock::{Clock, Timestamp};
+use domain::ctx::Scope;
+use domain::error::StoreError;
+use domain::event::{CommandWakeUps, EventBus, Segment};
+use domain::execution::ExecutionRef;
+use domain::resource::{SealedSecret, SecretError, SecretStore};
+use infra::clock::SystemClock;
+use tokio::sync::Notify;
+
+/// How much shorter its pauses are.
+pub const HASTE: u32 = 20;
+
+/// The system's clock with short pauses: heartbeats and retries come sooner.
+pub struct HastyClock(pub SystemClock);
+
+#[async_trait]
+impl Clock for HastyClock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.monotonic()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        self.0.sleep(duration / HASTE).await;
+    }
+}
+
+#[derive(Default)]
+pub struct InMemoryArtifacts(Mutex<BTreeMap<String, Bytes>>);
+
+#[async_trait]
+impl ArtifactStore for InMemoryArtifacts {
+    async fn put(&self, _: Scope, bytes: Bytes) -> Result<String, StoreError> {
+        let sha256 = sha256_hex(&bytes);
+        self.0.lock().unwrap().insert(sha256.clone(), bytes);
+        Ok(sha256)
+    }
+
+    async fn get(&self, _: Scope, sha256: &str) -> Result<Option<Bytes>, StoreError> {
+        Ok(self.0.lock().unwrap().get(sha256).cloned())
+    }
+}
+
+/// There are no secrets.
+pub struct NoSecrets;
+
+impl SecretStore for NoSecrets {
+    fn seal(&self, _: &str, _: &str) -> Result<SealedSecret, SecretError> {
+        Err(SecretError)
+    }
+
+    fn open(&self, _: &str, _: &SealedSecret) -> Result<String, SecretError> {
+        Err(SecretError)
+    }
+}
+
+/// Wakes every heartbeat when a command arrives.
+#[derive(Default)]
+pub struct Bell(Arc<Notify>);
+
+impl EventBus for Bell {
+    fn committed(&self, _: ExecutionRef, _: &Segment) {}
+
+    fn command_arrived(&self, _: ExecutionRef) {
+        self.0.notify_waiters();
+    }
+}
+
+#[async_trait]
+impl CommandWakeUps for Bell {
+    async fn command(&self, _: ExecutionRef) {
+        self.0.notified().await;
+    }
+}
