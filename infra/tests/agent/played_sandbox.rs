@@ -10,7 +10,7 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    CollectedFile, Exit, LiveSandbox, OutputSink, OutputStream, Program, SandboxError, SandboxRequest, SandboxRuntime,
+    Collected, Exit, LiveSandbox, OutputSink, OutputStream, Program, SandboxError, SandboxRequest, SandboxRuntime,
     SandboxTarget,
 };
 use tokio::sync::Barrier;
@@ -113,8 +113,8 @@ impl SandboxRuntime for PlayedSandbox {
         Ok(None)
     }
 
-    async fn collect(&self, _: &CallContext, _: &LiveSandbox) -> Result<Vec<CollectedFile>, SandboxError> {
-        Ok(Vec::new())
+    async fn collect(&self, _: &CallContext, _: &LiveSandbox) -> Result<Collected, SandboxError> {
+        Ok(Collected::default())
     }
 
     async fn terminate(&self, _: &SandboxTarget, id: SandboxId, _: Option<&str>) -> Result<(), SandboxError> {
