@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use domain::ctx::Scope;
@@ -15,14 +15,16 @@ use domain::execution::ExecutionRef;
 use domain::ids::TenantId;
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
-use tokio::sync::{Notify, broadcast, watch};
+use tokio::sync::{Notify, Semaphore, broadcast, watch};
 
 use crate::graphql::{Changed, Follow};
 
 /// Bytes of one execution's tail.
-const TAIL_BYTES: usize = 256 * 1024;
+const TAIL_BYTES: usize = 1024 * 1024;
 /// Executions that have a tail at the same time.
-const TAILS: usize = 256;
+const TAILS: usize = 64;
+/// Fewer than the store has connections for readers.
+const READS: usize = 2;
 /// How long a follower waits for a wake-up before it looks by itself: another process may have written.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// How often lists look at everything: another process may have written.
@@ -37,6 +39,7 @@ struct Watched {
     tail: VecDeque<Segment>,
     tail_bytes: usize,
     touched: u64,
+    looked_at: Option<Instant>,
 }
 
 /// The wake-ups and tails of one process.
@@ -45,13 +48,15 @@ pub struct Live {
     watched: Mutex<(u64, HashMap<ExecutionRef, Watched>)>,
     changes: broadcast::Sender<ExecutionRef>,
     queued: Notify,
+    /// Reads of the store on behalf of followers at one time.
+    reads: Semaphore,
 }
 
 impl Live {
     /// Follows this log.
     pub fn new(log: Arc<dyn EventLog>) -> Arc<Self> {
         let (changes, _) = broadcast::channel(CHANGES);
-        Arc::new(Self { log, watched: Mutex::default(), changes, queued: Notify::new() })
+        Arc::new(Self { log, watched: Mutex::default(), changes, queued: Notify::new(), reads: Semaphore::new(READS) })
     }
 
     async fn head_moved(&self, execution: ExecutionRef, seen: u64) {
@@ -88,9 +93,21 @@ impl Live {
             tail: VecDeque::new(),
             tail_bytes: 0,
             touched: now,
+            looked_at: None,
         });
         entry.touched = now;
         use_it(entry)
+    }
+
+    /// Whether the store was looked at a moment ago; if not, it is to be looked at now.
+    fn was_looked_at(&self, execution: ExecutionRef) -> bool {
+        self.with(execution, |watched| {
+            let is_recent = watched.looked_at.is_some_and(|at| at.elapsed() < LOOK_AGAIN / 2);
+            if !is_recent {
+                watched.looked_at = Some(Instant::now());
+            }
+            is_recent
+        })
     }
 
     /// The tail behind `after`, when it reaches back that far.
@@ -188,9 +205,14 @@ impl Follow for Live {
 impl EventLog for Live {
     async fn read(&self, execution: ExecutionRef, after: u64, max_bytes: usize) -> Result<Vec<Segment>, StoreError> {
         match self.read_tail(execution, after, max_bytes) {
-            Some(segments) if !segments.is_empty() => Ok(segments),
-            Some(_) | None => self.log.read(execution, after, max_bytes).await,
+            Some(segments) if !segments.is_empty() => return Ok(segments),
+            // Nothing is behind the tail, unless another process wrote: one look a moment is enough for all followers.
+            Some(_) if self.was_looked_at(execution) => return Ok(Vec::new()),
+            Some(_) | None => {}
         }
+        // Followers that lag must not take the connections of those who work.
+        let _place = self.reads.acquire().await;
+        self.log.read(execution, after, max_bytes).await
     }
 
     async fn head(&self, scope: Scope, execution: ExecutionRef) -> Result<Option<u64>, StoreError> {

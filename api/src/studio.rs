@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use domain::access::IdentityStore;
@@ -68,12 +68,17 @@ pub fn router(studio: Studio) -> Router {
 
 #[derive(Deserialize)]
 struct SignInQuery {
+    #[serde(default)]
     code: String,
     #[serde(default)]
     next: Option<String>,
 }
 
-async fn sign_in(State(studio): State<Studio>, Query(query): Query<SignInQuery>) -> Response {
+async fn sign_in(method: Method, State(studio): State<Studio>, Query(query): Query<SignInQuery>) -> Response {
+    // A preview of the link must not use it up.
+    if method == Method::HEAD {
+        return StatusCode::OK.into_response();
+    }
     let redeemed = redeem_code(&*studio.identity, &*studio.clock, &*studio.entropy, &query.code).await;
     match redeemed {
         Ok(Some(session)) => {

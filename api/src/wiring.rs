@@ -64,9 +64,21 @@ pub async fn open_store(config: &Config, data_dir: &DataDir) -> Result<SqlStore,
     Ok(store)
 }
 
+/// The key comes before the database. A fresh one would open nothing of what an old database has sealed: better not to
+/// start than to fail in every run.
+fn open_secrets(data_dir: &DataDir) -> Result<Arc<dyn SecretStore>, WiringError> {
+    let is_there = |name: &str| data_dir.path().join(name).exists();
+    if is_there("vitrine.db") && !is_there("secret.key") {
+        let path = data_dir.path().display();
+        return Err(format!("{path} has a database and no secret.key; put the key back from your backup").into());
+    }
+    Ok(Arc::new(KeyFileSecretStore::open(&data_dir.path().join("secret.key"))?))
+}
+
 /// Puts the parts together. `scripted_url` is where the scripted model of this process listens.
 pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> Result<Wiring, WiringError> {
     let data_dir = infra::data_dir::lock(&config.data_dir)?;
+    let secrets = open_secrets(&data_dir)?;
     let store = open_store(config, &data_dir).await?;
     if config.database_url.is_none() {
         store.end_leases_of_earlier_process().await?;
@@ -74,7 +86,6 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
     let artifacts: Arc<dyn ArtifactStore> = Arc::new(DirArtifactStore::open(&data_dir.path().join("artifacts"))?);
-    let secrets: Arc<dyn SecretStore> = Arc::new(KeyFileSecretStore::open(&data_dir.path().join("secret.key"))?);
     let local_sandbox = Arc::new(match config.local_sandbox {
         true => LocalSandbox::new(data_dir.path(), &*entropy)?,
         false => LocalSandbox::none(),

@@ -161,7 +161,10 @@ impl Journal {
         let bytes = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             waiting.bytes += delta_bytes(&event);
-            waiting.events.push((self.clock.now(), event));
+            match waiting.events.last_mut() {
+                Some((_, last)) if joins(last, &event) => join(last, event),
+                Some(_) | None => waiting.events.push((self.clock.now(), event)),
+            }
             waiting.bytes
         };
         if bytes >= FULL_BYTES {
@@ -260,6 +263,23 @@ impl Journal {
 
     fn has_waiting(&self) -> bool {
         !self.waiting.lock().unwrap_or_else(PoisonError::into_inner).events.is_empty()
+    }
+}
+
+/// Whether output belongs to the same event as the output before it: a program may print thousands of short lines.
+fn joins(last: &Event, next: &Event) -> bool {
+    match (last, next) {
+        (
+            Event::SandboxOutput { tool_call_id, stream, text },
+            Event::SandboxOutput { tool_call_id: next_id, stream: next_stream, .. },
+        ) => tool_call_id == next_id && stream == next_stream && text.len() < URGENT_BYTES,
+        _ => false,
+    }
+}
+
+fn join(last: &mut Event, next: Event) {
+    if let (Event::SandboxOutput { text, .. }, Event::SandboxOutput { text: more, .. }) = (last, next) {
+        text.push_str(&more);
     }
 }
 

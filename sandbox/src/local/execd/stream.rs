@@ -27,6 +27,8 @@ use crate::local::sandbox::Sandbox;
 
 const PING_PERIOD: Duration = Duration::from_secs(3);
 const CHUNK_BYTES: usize = 64 * 1024;
+/// From so many bytes at a time on, lines share events of about this size.
+const BULK_BYTES: usize = 4 * 1024;
 /// What may stand in a pipe when its command has ended: the largest pipe that an ordinary user can make.
 const MAX_REST_BYTES: usize = 1024 * 1024;
 /// A log keeps this much of the beginning of a background command's output.
@@ -104,9 +106,23 @@ impl Source {
         }
     }
 
+    /// A little output is an event a line, as clients know it. Of much, lines share events: a program that prints
+    /// millions of short lines must not be held back by their envelopes.
     fn encode(&mut self, bytes: &[u8], frames: &mut Vec<u8>) {
         let (kind, timestamp) = (self.kind, clock::now_ms());
-        self.lines.push(bytes, |text| Event { kind, text, timestamp, ..Event::default() }.encode(frames));
+        let most = if bytes.len() >= BULK_BYTES { BULK_BYTES } else { 0 };
+        let mut emit = |text: &str| Event { kind, text, timestamp, ..Event::default() }.encode(frames);
+        let mut shared = String::new();
+        self.lines.push(bytes, |text| {
+            if !shared.is_empty() && shared.len() + text.len() > most {
+                emit(&shared);
+                shared.clear();
+            }
+            shared.push_str(text);
+        });
+        if !shared.is_empty() {
+            emit(&shared);
+        }
     }
 
     fn finish(&mut self, frames: &mut Vec<u8>) {
