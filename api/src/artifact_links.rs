@@ -90,12 +90,17 @@ fn headers(artifact: &Artifact, is_download: bool) -> [(header::HeaderName, Head
     let disposition =
         format!("{}; filename*=UTF-8''{}", if is_download { "attachment" } else { "inline" }, encoded(name));
     [
-        (header::CONTENT_TYPE, value(&artifact.media_type)),
+        (header::CONTENT_TYPE, value(&with_charset(&artifact.media_type))),
         (header::CONTENT_DISPOSITION, value(&disposition)),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY)),
         (header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=300")),
     ]
+}
+
+/// Programs write their texts in UTF-8; a browser would guess otherwise.
+fn with_charset(media_type: &str) -> String {
+    if media_type.starts_with("text/") { format!("{media_type}; charset=utf-8") } else { media_type.to_owned() }
 }
 
 /// The extended value of RFC 8187: everything but letters, digits and a few marks is percent-encoded UTF-8.

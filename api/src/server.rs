@@ -155,7 +155,8 @@ async fn announce(
         api_key,
     };
     if let Some(file) = ready_file {
-        private_file::write(&file, &serde_json::to_vec(&ready)?)?;
+        private_file::write(&file, &serde_json::to_vec(&ready)?)
+            .map_err(|error| format!("--ready-file {}: {error}", file.display()))?;
     }
     tracing::info!(url = ready.url, "ready");
     Ok(())

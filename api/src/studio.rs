@@ -117,7 +117,10 @@ fn is_own_page(next: &str) -> bool {
     next.starts_with('/') && !next.starts_with("//") && next.bytes().all(is_plain)
 }
 
-async fn file(uri: Uri) -> Response {
+async fn file(method: Method, uri: Uri) -> Response {
+    if method != Method::GET && method != Method::HEAD {
+        return StatusCode::NOT_FOUND.into_response();
+    }
     let path = uri.path().trim_start_matches('/');
     let is_page = !path.contains('.');
     let name = if is_page { "index.html" } else { path };

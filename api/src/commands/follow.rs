@@ -74,8 +74,8 @@ impl Screen {
             "SandboxStarted" => self.line(&format!("   sandbox {}: enforces {}", text("image"), event["enforced"])),
             "ExecutionFinished" => {
                 self.has_succeeded = event["status"] == "SUCCEEDED";
-                let reason = &event["stopReason"];
-                self.line(&format!("■ {} ({}): {}", text("status"), reason["code"], reason["message"]))
+                let reason = |key: &str| event["stopReason"][key].as_str().unwrap_or_default().to_owned();
+                self.line(&format!("■ {} ({}): {}", text("status"), reason("code"), reason("message")))
             }
             _ => Ok(()),
         }

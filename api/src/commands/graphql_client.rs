@@ -40,7 +40,8 @@ impl Client {
 
     /// For the server that wrote this ready file; without an API key in it, the data directory's token is used.
     pub fn from_ready_file(ready_file: &Path, data_dir: &Path) -> Result<Self, WiringError> {
-        let ready: Ready = serde_json::from_slice(&super::tools::read(ready_file)?)?;
+        let ready: Ready = serde_json::from_slice(&super::tools::read(ready_file)?)
+            .map_err(|error| format!("{} is no ready file: {error}", ready_file.display()))?;
         let key = ready.api_key.or_else(|| crate::config::environment().remove("VITRINE_API_KEY"));
         match key {
             None => Ok(Self { url: ready.url, ..Self::local(data_dir)? }),

@@ -86,6 +86,9 @@ pub(super) fn sandbox_runtime(args: SandboxRuntimeArgs) -> ExitCode {
 pub(super) fn scripted_model(args: ScriptedModelArgs) -> ExitCode {
     start_logging();
     on_runtime(async move {
+        if !args.listen.ip().is_loopback() {
+            return Err("the scripted model serves only this machine; give --listen a loopback address".into());
+        }
         let script = match args.script {
             None => Script::demo()?,
             Some(path) => Script::load(&path)?,

@@ -49,8 +49,8 @@ impl Artifact {
         self.0.created_at.into()
     }
 
-    /// A signed link to the bytes, which works without further credentials for 1 to 3600 seconds. Add &download=1 to
-    /// save instead of show.
+    /// A signed path on this server (`/artifacts/...`), which works without further credentials for 1 to 3600 seconds. Add
+    /// &download=1 to save instead of show.
     async fn download_url(
         &self,
         ctx: &Context<'_>,
