@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::model::{Claimed, Command, CommandKind, Commit, Execution, ExecutionRef, Fence, StopCode, StopReason};
 use super::ports::{ExecutionReader, ExecutionStore};
-use crate::access::{AccessError, Action, Authorizer, Target};
+use crate::access::{Action, Authorizer, Target, may};
 use crate::ctx::OpContext;
 use crate::error::StoreError;
 use crate::event::{Event, EventBus, encode_segment};
@@ -76,11 +76,7 @@ async fn permit(
     target: &Target,
     denied: CancelError,
 ) -> Result<(), CancelError> {
-    match ports.authorizer.authorize(&op.principal, action, target).await {
-        Ok(()) => Ok(()),
-        Err(AccessError::Denied) => Err(denied),
-        Err(AccessError::Store(error)) => Err(error.into()),
-    }
+    if may(op, &ports.authorizer, action, target).await? { Ok(()) } else { Err(denied) }
 }
 
 /// Nothing ever ran: the execution ends here and now.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::model::{Execution, ExecutionRef, NewExecution, Pins, Progress, StartOutcome};
 use super::ports::{ExecutionReader, ExecutionStore};
-use crate::access::{AccessError, AccessStore, Action, Authorizer, Target};
+use crate::access::{AccessStore, Action, Authorizer, Target, may};
 use crate::artifact::{Artifact, ArtifactKind, ArtifactStore, sha256_hex};
 use crate::budget::Limits;
 use crate::clock::Timestamp;
@@ -282,11 +282,7 @@ async fn permit(
     target: &Target,
     denied: StartError,
 ) -> Result<(), StartError> {
-    match ports.authorizer.authorize(&op.principal, action, target).await {
-        Ok(()) => Ok(()),
-        Err(AccessError::Denied) => Err(denied),
-        Err(AccessError::Store(error)) => Err(error.into()),
-    }
+    if may(op, &ports.authorizer, action, target).await? { Ok(()) } else { Err(denied) }
 }
 
 async fn latest_model(

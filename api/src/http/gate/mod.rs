@@ -141,7 +141,8 @@ fn judge(size: &Size, kind: OperationType, audience: Audience, limits: &GateLimi
     at_most(size.introspection.lists, limits.introspection_lists, "nested lists of types in its introspection")?;
     at_most(size.introspection.selections, limits.introspection_selections, "selections in its introspection")?;
     if let Some(position) = size.oversized {
-        let message = format!("A page must have 1 to {} elements, and a list of ids not more than that.", limits.page_size);
+        let message =
+            format!("A page must have 1 to {} elements, and a list of ids not more than that.", limits.page_size);
         return Err(Fault::new(Code::BadUserInput, message).at(position));
     }
     let surcharge = if kind == OperationType::Mutation { size.fields.saturating_mul(10) } else { 0 };
