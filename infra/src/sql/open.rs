@@ -7,6 +7,7 @@ use sea_orm::sqlx::Executor;
 use sea_orm::sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous};
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, DbErr, Statement};
 
+use super::fault::is_passing;
 use super::writer::SqliteWriter;
 use super::{Engine, Inner, SqlStore};
 
@@ -14,6 +15,7 @@ const SQLITE_READERS: u32 = 4;
 const MYSQL_CONNECTIONS: u32 = 16;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const LOCKED_PAUSE: Duration = Duration::from_millis(20);
 const PING_WHEN_IDLE_FOR: Duration = Duration::from_secs(5);
 /// What every MySQL connection is set to. A job that waits for a row that another transaction holds is tried again.
 const MYSQL_SESSION: [&str; 2] =
@@ -60,13 +62,27 @@ impl SqlStore {
     /// Opens the store. The schema is not touched: run the migrations on [`SqlStore::connection`].
     pub async fn open(options: SqlOptions) -> Result<Self, OpenError> {
         let engine = if options.url.starts_with("sqlite:") {
-            open_sqlite(&options.url).await.map_err(OpenError::Connect)?
+            open_sqlite_patiently(&options.url).await.map_err(OpenError::Connect)?
         } else if options.url.starts_with("mysql:") {
             open_mysql(&options.url).await?
         } else {
             return Err(OpenError::UnknownEngine);
         };
         Ok(Self { inner: Arc::new(Inner { engine }) })
+    }
+}
+
+/// Switching to write-ahead logging does not wait for others who open the same file: SQLite says at once that it is
+/// locked, whatever the busy timeout.
+async fn open_sqlite_patiently(url: &str) -> Result<Engine, DbErr> {
+    let deadline = tokio::time::Instant::now() + BUSY_TIMEOUT;
+    loop {
+        match open_sqlite(url).await {
+            Err(error) if is_passing(&error) && tokio::time::Instant::now() < deadline => {
+                tokio::time::sleep(LOCKED_PAUSE).await;
+            }
+            result => return result,
+        }
     }
 }
 

@@ -92,11 +92,13 @@ impl Source {
         read
     }
 
+    /// What a command that has ended left in the pipe. The kernel is asked itself: that it is readable may not have come
+    /// through to the runtime yet, and a short command would lose all it said.
     fn take_rest(&mut self, mut take: impl FnMut(&mut Self, &[u8])) {
         let mut buffer = vec![0; CHUNK_BYTES];
         let mut total = 0;
         while total < MAX_REST_BYTES {
-            match self.pipe.try_read(&mut buffer) {
+            match rustix::io::retry_on_intr(|| rustix::io::read(&self.pipe, &mut buffer)) {
                 Ok(read) if read > 0 => {
                     total += read;
                     take(self, &buffer[..read]);
