@@ -20,7 +20,7 @@ const SEED: u64 = 20_261_129;
 /// Executions of the scenarios `tools` and `burst`; each of them five times.
 const PLAIN: usize = 10;
 const SANDBOXED: usize = 3;
-const TURNS: usize = 30;
+const TURNS: usize = 40;
 /// A text of a dozen pieces, so that a turn lasts about 0.4 s and most kills hit one in its middle.
 const THOUGHT: &str =
     "I look at the next part of the list, compare it with the last one, and write down what is new in it.";
@@ -164,27 +164,38 @@ async fn kill_again_and_again(first: Server, options: &ServerOptions, client: &C
         let server = first.take().map_or_else(|| Server::start(options), Ok)?;
         if round % 3 != 2 {
             eventually(Duration::from_secs(10), "executions are claimed", async || {
-                Ok((attempts_of_running(client).await? > attempts).then_some(()))
+                let now = Attempts::count(client).await?;
+                Ok((now.in_all > attempts || now.running == 0).then_some(()))
             })
             .await
             .map_err(|error| format!("round {round}: {error}"))?;
         }
         // The moment is what is random here; there is nothing to wait for.
         tokio::time::sleep(Duration::from_millis(random.below(1100))).await;
-        let now = attempts_of_running(client).await?;
-        interrupted += usize::from(now > attempts);
-        attempts = now;
+        let now = Attempts::count(client).await?;
+        interrupted += usize::from(now.running > 0 && now.in_all > attempts);
+        attempts = now.in_all;
         server.kill()?;
     }
     Ok(interrupted)
 }
 
-/// The sum of the attempts of all executions that have not ended.
-async fn attempts_of_running(client: &Client) -> Result<u64> {
-    let data = client.query("{ executions(first: 50) { nodes { status attempt } } }", json!({})).await?;
-    let nodes = data["executions"]["nodes"].as_array().ok_or("no executions")?;
-    let is_running = |node: &&Value| node["status"].as_str().is_some_and(|status| !is_terminal(status));
-    Ok(nodes.iter().filter(is_running).filter_map(|node| node["attempt"].as_u64()).sum())
+/// Attempts of all executions together; those of executions that have ended stay in the sum, so that it only grows.
+struct Attempts {
+    in_all: u64,
+    running: usize,
+}
+
+impl Attempts {
+    async fn count(client: &Client) -> Result<Self> {
+        let data = client.query("{ executions(first: 50) { nodes { status attempt } } }", json!({})).await?;
+        let nodes = data["executions"]["nodes"].as_array().ok_or("no executions")?;
+        let is_running = |node: &&Value| node["status"].as_str().is_some_and(|status| !is_terminal(status));
+        Ok(Self {
+            in_all: nodes.iter().filter_map(|node| node["attempt"].as_u64()).sum(),
+            running: nodes.iter().filter(is_running).count(),
+        })
+    }
 }
 
 async fn check(client: &Client, job: &Job) -> Result {
