@@ -272,6 +272,16 @@ events! {
         by: ID = by.to_string().into(),
     }
 
+    /// Somebody overrode the loop guard: what it has seen so far is forgotten, and the execution goes on.
+    LoopOverridden(by, reason, pardons) {
+        /// The principal.
+        by: ID = by.to_string().into(),
+        /// Why, in their words.
+        reason: String = reason,
+        /// How many further findings are let pass.
+        pardons: i32 = int(pardons),
+    }
+
     /// The execution ended; the last event of its log.
     ExecutionFinished(status, stop_reason, answer, budget) {
         /// The terminal state.
