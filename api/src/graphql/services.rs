@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use domain::access::{AccessStore, ApiKeyPorts, Authorizer, GrantPorts, IdentityStore};
 use domain::artifact::{Artifact, ArtifactStore};
+use domain::audit::AuditLog;
 use domain::clock::{Clock, Entropy, Timestamp};
 use domain::event::{EventBus, EventLog};
 use domain::execution::{ExecutionReader, ExecutionStore};
@@ -36,6 +37,8 @@ pub struct Services {
     pub access: Arc<dyn AccessStore>,
     /// Tenants, projects, people and keys.
     pub identity: Arc<dyn IdentityStore>,
+    /// Reads what people decided.
+    pub audit: Arc<dyn AuditLog>,
     /// Long texts and files.
     pub artifacts: Arc<dyn ArtifactStore>,
     /// Seals secrets.

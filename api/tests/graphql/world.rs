@@ -81,6 +81,7 @@ impl World {
             follow: live.clone(),
             access: store.clone(),
             identity: store.clone(),
+            audit: store.clone(),
             artifacts: Arc::new(DirArtifactStore::open(&directory.path().join("artifacts")).unwrap()),
             secrets: Arc::new(KeyFileSecretStore::open(&directory.path().join("secret.key")).unwrap()),
             authorizer: Arc::new(Authorizer::new(store.clone()).unwrap()),
