@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { foldEvent, foldEvents, modelTexts, type LogEvent } from "./foldEvents";
 
 function log(...events: [string, Partial<LogEvent>?][]): LogEvent[] {
-  return events.map(([kind, members], index) => ({ sequence: index + 1, kind, ...members }));
+  return events.map(([kind, members], index) => Object.assign({ sequence: index + 1, kind }, members));
 }
 
 const delta = (modelCallId: string, text: string): [string, Partial<LogEvent>] => ["ModelCallDelta", { modelCallId, text }];
