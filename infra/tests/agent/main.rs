@@ -6,6 +6,7 @@ mod books;
 mod failing_store;
 mod failpoints;
 mod limits;
+mod loop_policies;
 mod loop_rules;
 mod losses;
 mod played_model;

@@ -1,4 +1,5 @@
-//! A PlayedSandbox prints each command and counts it. `meet N` waits until N commands run side by side.
+//! A PlayedSandbox prints each command and counts it. `meet N` waits until N commands run side
+//! by side, and `gate` until the test lets it end.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -13,13 +14,14 @@ use domain::sandbox::{
     Collected, Exit, LiveSandbox, OutputSink, OutputStream, Program, SandboxError, SandboxRequest, SandboxRuntime,
     SandboxTarget,
 };
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Semaphore};
 
 pub struct PlayedSandbox {
     commands: Mutex<Vec<String>>,
     live: Mutex<BTreeSet<String>>,
     meeting: Barrier,
     is_stuck: AtomicBool,
+    gate: Semaphore,
 }
 
 /// How many commands `meet` brings together.
@@ -32,6 +34,7 @@ impl PlayedSandbox {
             live: Mutex::default(),
             meeting: Barrier::new(MEETING),
             is_stuck: AtomicBool::new(false),
+            gate: Semaphore::new(0),
         }
     }
 
@@ -43,6 +46,11 @@ impl PlayedSandbox {
     /// The next removal fails.
     pub fn stick(&self) {
         self.is_stuck.store(true, Ordering::Release);
+    }
+
+    /// Lets this many `gate` commands end.
+    pub fn open(&self, count: usize) {
+        self.gate.add_permits(count);
     }
 
     /// Sandboxes that were made and not removed.
@@ -86,6 +94,10 @@ impl SandboxRuntime for PlayedSandbox {
         if command.starts_with("stall") {
             context.cancel.cancelled().await;
             return Ok(Exit::Interrupted);
+        }
+        if command.starts_with("gate") {
+            self.gate.acquire().await.unwrap().forget();
+            return Ok(Exit::Code(0));
         }
         if command.starts_with("tick") {
             let count = self.commands("tick").len();
