@@ -68,7 +68,10 @@ fn a_bad_file_is_told_with_each_field_its_rule_and_the_fix() -> Result {
         ("{}", "calls: is missing; list the calls"),
         (r#"{"calls": [{"tool": "f", "arguments": {}}]}"#, "calls[0].iteration: is missing; it must be a whole number"),
         (r#"{"policy": {"maxPolls": 1}, "calls": []}"#, "policy.maxPolls: must be from 2 to 1000000"),
-        (r#"{"policy": {"onloop": "STOP"}, "calls": []}"#, "policy.onloop: is not known; remove it, or use one of onLoop"),
+        (
+            r#"{"policy": {"onloop": "STOP"}, "calls": []}"#,
+            "policy.onloop: is not known; remove it, or use one of onLoop",
+        ),
     ];
     for (input, wanted) in cases {
         let (status, text) = status_and_text(&judge(&["-"], input)?);

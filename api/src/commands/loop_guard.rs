@@ -111,7 +111,9 @@ fn consequence(transcript: &Transcript, report: &Report) -> String {
         LoopAction::Warn => format!("the model is warned {caught} times, and every call runs"),
         LoopAction::Block => format!("{caught} calls are not run, {} are", report.ran),
         LoopAction::Stop if behind == 0 => format!("{} calls run, and the execution stops", report.ran),
-        LoopAction::Stop => format!("{} calls run, and the execution stops; {behind} behind are never judged", report.ran),
+        LoopAction::Stop => {
+            format!("{} calls run, and the execution stops; {behind} behind are never judged", report.ran)
+        }
     }
 }
 

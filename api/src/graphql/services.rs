@@ -8,7 +8,7 @@ use domain::audit::AuditLog;
 use domain::clock::{Clock, Entropy, Timestamp};
 use domain::event::{EventBus, EventLog};
 use domain::execution::{ExecutionReader, ExecutionStore};
-use domain::resource::{ResourcePorts, ResourceStore, SecretStore};
+use domain::resource::{ResourcePorts, ResourceStore, SecretError, SecretStore};
 use tokio_util::task::TaskTracker;
 
 use super::event::Follow;
@@ -17,7 +17,7 @@ use domain::ids::TenantId;
 /// Makes links to files, which open without further credentials until they expire.
 pub trait ArtifactLinks: Send + Sync {
     /// A URL of the file's bytes that works until `expires_at`.
-    fn link(&self, tenant: TenantId, artifact: &Artifact, expires_at: Timestamp) -> String;
+    fn link(&self, tenant: TenantId, artifact: &Artifact, expires_at: Timestamp) -> Result<String, SecretError>;
 }
 
 /// Every port that resolvers use.

@@ -42,8 +42,13 @@ pub struct World {
 struct TestLinks;
 
 impl ArtifactLinks for TestLinks {
-    fn link(&self, _tenant: TenantId, artifact: &Artifact, expires_at: Timestamp) -> String {
-        format!("/artifacts/{}?until={}", artifact.id, expires_at.as_micros())
+    fn link(
+        &self,
+        _tenant: TenantId,
+        artifact: &Artifact,
+        expires_at: Timestamp,
+    ) -> Result<String, domain::resource::SecretError> {
+        Ok(format!("/artifacts/{}?until={}", artifact.id, expires_at.as_micros()))
     }
 }
 

@@ -16,7 +16,8 @@ fn corpus(kind: &str) -> Vec<(String, Transcript, Report)> {
     paths.sort();
     let read = |path: PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let transcript = Transcript::parse(&std::fs::read_to_string(&path).unwrap()).unwrap_or_else(|faults| panic!("{name}: {faults:?}"));
+        let transcript = Transcript::parse(&std::fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|faults| panic!("{name}: {faults:?}"));
         assert!(transcript.about.is_some(), "{name}: about is missing");
         let report = transcript.judge();
         (name, transcript, report)
@@ -42,7 +43,10 @@ fn precision_and_recall_are_whole() {
     );
     // The harness keeps what is printed by macros to itself; this is to be seen.
     writeln!(std::io::stderr(), "{summary}").unwrap();
-    assert!(false_alarms.is_empty() && misses.is_empty(), "{summary}; false alarms {false_alarms:?}, missed {misses:?}");
+    assert!(
+        false_alarms.is_empty() && misses.is_empty(),
+        "{summary}; false alarms {false_alarms:?}, missed {misses:?}"
+    );
 }
 
 #[test]
