@@ -3,8 +3,17 @@
 use domain::model_call::{Message, ModelRequest, ReplyMode, RequestedToolCall, ToolDefinition};
 use serde_json::{Map, Value, json};
 
+/// Whether a stream is asked to end with its usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UsageInStream {
+    /// By `stream_options`.
+    AskedFor,
+    /// The endpoint refuses to be asked.
+    Unasked,
+}
+
 /// The body of a chat completion. What the request says itself wins over its parameters.
-pub(super) fn request_body(request: &ModelRequest) -> Value {
+pub(super) fn request_body(request: &ModelRequest, usage: UsageInStream) -> Value {
     let mut body = request.parameters.clone();
     // A reply has one choice.
     body.remove("n");
@@ -18,8 +27,8 @@ pub(super) fn request_body(request: &ModelRequest) -> Value {
     } else {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
-    match request.mode {
-        ReplyMode::Stream => {
+    match (request.mode, usage) {
+        (ReplyMode::Stream, UsageInStream::AskedFor) => {
             body.insert("stream".to_owned(), json!(true));
             let options = body.entry("stream_options").or_insert_with(|| json!({}));
             if !options.is_object() {
@@ -27,9 +36,9 @@ pub(super) fn request_body(request: &ModelRequest) -> Value {
             }
             options["include_usage"] = json!(true);
         }
-        ReplyMode::Complete => {
+        (mode, _) => {
             body.remove("stream_options");
-            body.insert("stream".to_owned(), json!(false));
+            body.insert("stream".to_owned(), json!(mode == ReplyMode::Stream));
         }
     }
     Value::Object(body)

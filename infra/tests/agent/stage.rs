@@ -10,7 +10,7 @@ use domain::budget::Limits;
 use domain::clock::{Clock, Timestamp};
 use domain::error::StoreError;
 use domain::event::{Event, EventBus as _, encode_segment, log_writer};
-use domain::execution::{Claimed, Execution, ExecutionRef, NewExecution, Pins, Progress, StopSignal};
+use domain::execution::{Claimed, Execution, ExecutionRef, ModelPin, NewExecution, Pins, Progress, StopSignal};
 use domain::ids::{PrincipalId, ResourceId, VersionId};
 use domain::money::{NanoUsd, Price};
 use domain::resource::{
@@ -19,6 +19,7 @@ use domain::resource::{
 };
 use domain::testing::{Home, Ports as Stores, Samples};
 use infra::clock::{OsEntropy, SystemClock};
+use infra::model::{CallLimits, OpenAiCompatible};
 use infra::sql::{SqlOptions, SqlStore};
 use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
@@ -115,6 +116,29 @@ impl Stage {
         }
     }
 
+    /// Lets the agent ask these models in place of the played one, in this order, by a real adapter; gives their ids.
+    pub async fn ask_models(&mut self, specs: Vec<ModelSpec>, limits: CallLimits) -> Vec<ResourceId> {
+        let client = infra::http::client(Duration::from_secs(2)).unwrap();
+        let ports = Arc::get_mut(&mut self.ports).expect("nothing runs yet");
+        ports.models = Arc::new(OpenAiCompatible::new(client, limits));
+        let (mut ids, mut pins) = (Vec::new(), Vec::new());
+        for (index, spec) in specs.into_iter().enumerate() {
+            let slug = format!("asked-{index}");
+            let (id, model) = add(&self.stores, &self.samples, &self.home, &slug, Spec::Model(spec)).await;
+            self.stores.access.grant(self.use_of(id)).await.unwrap();
+            ids.push(id);
+            pins.push(ModelPin { model, credential: None });
+        }
+        self.pins.model = pins.remove(0).model;
+        self.pins.fallbacks = pins;
+        ids
+    }
+
+    /// What lets the agent use a resource.
+    pub fn use_of(&self, resource_id: ResourceId) -> Grant {
+        Grant { tenant_id: self.home.tenant.id, principal_id: self.identity, action: Action::Use, resource_id }
+    }
+
     /// An execution that is about to be started, and whose model says this.
     pub fn new_execution(&self, turns: Vec<Turn>, limits: Limits, deadline: Option<Duration>) -> NewExecution {
         let now = self.ports.clock.now();
@@ -126,7 +150,7 @@ impl Stage {
             agent_id: self.agent,
             service_identity: self.identity,
             started_by: self.home.owner,
-            pins: self.pins,
+            pins: self.pins.clone(),
             task: "Play.".to_owned(),
             limits,
             deadline_at: deadline.map(|after| now.plus(after)),
@@ -249,6 +273,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
     let agent = AgentSpec {
         instructions: "Play.".to_owned(),
         model_id: model,
+        fallback_model_ids: Vec::new(),
         sandbox_profile_id: Some(profile),
         tools: ["note", "run_shell", "write_file"].map(str::to_owned).to_vec(),
         limits: Limits::default(),
@@ -265,6 +290,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
         agent: agent_version,
         model: model_version,
         model_credential: None,
+        fallbacks: Vec::new(),
         profile: Some(profile_version),
         connection: Some(connection_version),
         connection_credential: None,
@@ -272,7 +298,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
     Cast { agent, identity, pins }
 }
 
-fn model_spec(samples: &Samples) -> ModelSpec {
+pub fn model_spec(samples: &Samples) -> ModelSpec {
     ModelSpec {
         protocol: ModelProtocol::OpenaiCompatible,
         provider: ModelSpec::SCRIPTED.to_owned(),
@@ -288,6 +314,7 @@ fn model_spec(samples: &Samples) -> ModelSpec {
             valid_from: Timestamp::from_micros(1),
             price: PRICE,
         }),
+        max_retries: ModelSpec::default_max_retries(),
     }
 }
 

@@ -239,6 +239,8 @@ type RunEvent_ModelCallDelta_Fragment = { __typename: 'ModelCallDelta', modelCal
 
 type RunEvent_ModelCallFinished_Fragment = { __typename: 'ModelCallFinished', iteration: number, modelCallId: string, finishReason: FinishReason | null, estimated: boolean, durationMs: number, sequence: string, cursor: string, at: string, modelCallState: CallState, usage: { input: string, cachedInput: string, output: string, reasoning: string, total: string }, cost: { amount: string }, error: { code: string, message: string } | null } & { ' $fragmentName'?: 'RunEvent_ModelCallFinished_Fragment' };
 
+type RunEvent_ModelCallRetried_Fragment = { __typename: 'ModelCallRetried', sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_ModelCallRetried_Fragment' };
+
 type RunEvent_ModelCallStarted_Fragment = { __typename: 'ModelCallStarted', iteration: number, modelCallId: string, alias: string, deployment: string, reservedTokens: string, sequence: string, cursor: string, at: string, reservedCost: { amount: string } } & { ' $fragmentName'?: 'RunEvent_ModelCallStarted_Fragment' };
 
 type RunEvent_NodeAttemptStarted_Fragment = { __typename: 'NodeAttemptStarted', attempt: number, supersedesFrom: string | null, sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_NodeAttemptStarted_Fragment' };
@@ -265,6 +267,7 @@ export type RunEventFragment =
   | RunEvent_IterationStarted_Fragment
   | RunEvent_ModelCallDelta_Fragment
   | RunEvent_ModelCallFinished_Fragment
+  | RunEvent_ModelCallRetried_Fragment
   | RunEvent_ModelCallStarted_Fragment
   | RunEvent_NodeAttemptStarted_Fragment
   | RunEvent_OutputTruncated_Fragment
@@ -295,6 +298,7 @@ export type ExecutionEventsSubscription = { executionEvents:
     | { ' $fragmentRefs'?: { 'RunEvent_IterationStarted_Fragment': RunEvent_IterationStarted_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_ModelCallDelta_Fragment': RunEvent_ModelCallDelta_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_ModelCallFinished_Fragment': RunEvent_ModelCallFinished_Fragment } }
+    | { ' $fragmentRefs'?: { 'RunEvent_ModelCallRetried_Fragment': RunEvent_ModelCallRetried_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_ModelCallStarted_Fragment': RunEvent_ModelCallStarted_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_NodeAttemptStarted_Fragment': RunEvent_NodeAttemptStarted_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_OutputTruncated_Fragment': RunEvent_OutputTruncated_Fragment } }
