@@ -162,7 +162,8 @@ async fn replay(
         let IterationRecord { iteration, model_calls, tool_calls } = record;
         let last = model_calls.into_iter().next_back();
         if let Some(call) = &last {
-            claim.moving().choice = ModelChoice::of(call);
+            let mut moving = claim.moving();
+            moving.choice = moving.choice.behind(call);
         }
         position = match last {
             None => Position::ModelCall(iteration),

@@ -21,12 +21,13 @@ pub struct ModelChoice {
 }
 
 impl ModelChoice {
-    /// The choice that a call was made by.
-    pub fn of(call: &ModelCall) -> Self {
+    /// The choice behind a call that did not fail: the model that was asked stays.
+    pub fn behind(&self, call: &ModelCall) -> Self {
+        let had_counted = self.has_counted && self.index == call.fallback_index;
         Self {
             index: call.fallback_index,
             because: call.fallback_because.clone(),
-            has_counted: call.state == CallState::Settled && !call.estimated,
+            has_counted: had_counted || (call.state == CallState::Settled && !call.estimated),
         }
     }
 

@@ -8,12 +8,13 @@ use super::model::{
     RequestedToolCall,
 };
 use super::retry;
+use super::sent::SentMessages;
 use crate::access::AccessError;
-use crate::agent::{Claim, Conversation, Halt, PinnedModel};
+use crate::agent::{Claim, Conversation, Halt, NextIteration, PinnedModel};
 use crate::artifact::{StoredText, store_text};
 use crate::budget::{Estimate, Limit, ModelCallReservation, estimate_input};
 use crate::event::{Event, EventError, JournalError};
-use crate::execution::{AgentIteration, Change, StopCode};
+use crate::execution::{Change, StopCode};
 use crate::ids::{ModelCallId, ToolCallId};
 use crate::money::{NanoUsd, TokenUsage};
 use crate::tool_call::plan::{self, Planned, Proposed};
@@ -34,13 +35,23 @@ pub struct Replied {
     pub counted_input: Option<u64>,
 }
 
+/// The iteration that a call belongs to.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// The one with this number, which is open.
+    Open(u32),
+    /// The next one; the call opens it.
+    Next(NextIteration),
+}
+
 /// Makes one model call, or one for each model down the list until one answers. A reply without tool calls is the final
 /// answer and so leaves the loop.
-pub async fn run(claim: &Claim, conversation: &Conversation, iteration: &AgentIteration) -> Result<Replied, Halt> {
+pub async fn run(claim: &Claim, conversation: &mut Conversation, mut place: Place) -> Result<Replied, Halt> {
     loop {
         let model = claim.model()?;
         authorize(claim, model).await?;
-        let call = reserve(claim, conversation, iteration, model).await?;
+        let call = reserve(claim, conversation, place, model).await?;
+        place = Place::Open(call.row.iteration);
         let (outcome, tries) = send(claim, conversation, model, &call).await;
         if let Some(replied) = settle(claim, conversation, call, outcome, tries).await? {
             return Ok(replied);
@@ -71,40 +82,40 @@ async fn authorize(claim: &Claim, model: &PinnedModel) -> Result<(), Halt> {
 
 async fn reserve(
     claim: &Claim,
-    conversation: &Conversation,
-    iteration: &AgentIteration,
+    conversation: &mut Conversation,
+    place: Place,
     model: &PinnedModel,
 ) -> Result<StartedCall, Halt> {
+    let (from, added) = conversation.unstored();
+    let messages = store_text(&*claim.ports.artifacts, claim.scope(), added).await?;
     let choice = claim.moving().choice.clone();
     let estimate = estimate(model, conversation, choice.has_counted);
-    let request = serde_json::to_string(conversation.messages()).unwrap_or_default();
-    let request = store_text(&*claim.ports.artifacts, claim.scope(), request).await?;
-    let mut row = new_row(claim, model, choice, iteration.number, request);
+    let mut row = new_row(claim, model, choice, SentMessages { from, messages });
     let mut reserved: Result<ModelCallReservation, Limit> = Err(Limit::ModelCalls);
     claim
         .record(|moving| {
-            let mut budget = claim.budget_of(moving);
-            reserved = budget.reserve_model_call(estimate);
-            let Ok(reservation) = reserved else { return (Vec::new(), Vec::new()) };
-            moving.progress.used = budget.used;
-            row.reserved = reservation.cost;
-            row.reserved_tokens = reservation.tokens;
-            // Until it is settled, a call stands with its worst case: that is what it costs if its worker is lost.
-            row.usage = worst_case(&reservation);
-            let started = Event::ModelCallStarted {
-                iteration: row.iteration,
-                model_call_id: row.id,
-                alias: row.alias.clone(),
-                deployment: row.deployment.clone(),
-                reserved_cost: row.reserved,
-                reserved_tokens: row.reserved_tokens,
-                fallback_index: row.fallback_index,
-                fallback_because: event_error(row.fallback_because.clone()),
+            let (mut changes, mut events) = (Vec::new(), Vec::new());
+            let number = match place {
+                Place::Open(number) => Ok(number),
+                Place::Next(next) => next.open(claim, moving, &mut changes, &mut events),
             };
-            (vec![Change::SaveModelCall(Box::new(row.clone()))], vec![started])
+            let mut budget = claim.budget_of(moving);
+            reserved = number.and_then(|number| {
+                row.iteration = number;
+                budget.reserve_model_call(estimate)
+            });
+            if let Ok(reservation) = &reserved {
+                moving.progress.used = budget.used;
+                row.started_sequence = moving.next_sequence + events.len() as u64;
+                note_reservation(&mut row, reservation);
+                events.push(started_event(&row));
+                changes.push(Change::SaveModelCall(Box::new(row.clone())));
+            }
+            (changes, events)
         })
         .await?;
     let reservation = reserved.map_err(Halt::Limit)?;
+    conversation.note_stored();
     Ok(StartedCall { row, reservation, began: claim.ports.clock.monotonic() })
 }
 
@@ -121,20 +132,35 @@ fn estimate(model: &PinnedModel, conversation: &Conversation, has_counted: bool)
     }
 }
 
-fn worst_case(reservation: &ModelCallReservation) -> TokenUsage {
-    TokenUsage { input: reservation.input_tokens, output: reservation.output_cap, ..TokenUsage::default() }
+/// Until it is settled, a call stands with its worst case: that is what it costs if its worker is lost.
+fn note_reservation(row: &mut ModelCall, reservation: &ModelCallReservation) {
+    row.reserved = reservation.cost;
+    row.reserved_tokens = reservation.tokens;
+    row.usage = TokenUsage { input: reservation.input_tokens, output: reservation.output_cap, ..TokenUsage::default() };
+}
+
+fn started_event(row: &ModelCall) -> Event {
+    Event::ModelCallStarted {
+        iteration: row.iteration,
+        model_call_id: row.id,
+        alias: row.alias.clone(),
+        deployment: row.deployment.clone(),
+        reserved_cost: row.reserved,
+        reserved_tokens: row.reserved_tokens,
+        fallback_index: row.fallback_index,
+        fallback_because: event_error(row.fallback_because.clone()),
+    }
 }
 
 fn new_row(
     claim: &Claim,
     PinnedModel { spec: model, .. }: &PinnedModel,
     choice: ModelChoice,
-    iteration: u32,
-    request: StoredText,
+    request: SentMessages,
 ) -> ModelCall {
     ModelCall {
         id: ModelCallId::generate(&*claim.ports.clock, &*claim.ports.entropy),
-        iteration,
+        iteration: 0,
         epoch: claim.journal.epoch(),
         state: CallState::Started,
         provider: model.provider.clone(),
@@ -157,7 +183,7 @@ fn new_row(
         reply_text: StoredText::empty(),
         reply_tool_calls: Vec::new(),
         reply_partial: false,
-        started_sequence: claim.journal.next_sequence_hint(),
+        started_sequence: 0,
         started_at: claim.ports.clock.now(),
         ended_at: None,
         first_delta_ms: None,
@@ -177,7 +203,7 @@ async fn send(
             deployment: model.spec.deployment.clone(),
             api_key: model.key.clone(),
         },
-        messages: conversation.messages().to_vec(),
+        messages: conversation.messages(),
         tools: claim.pinned.get().map(|pinned| plan::definitions(&pinned.agent.tools)).unwrap_or_default(),
         parameters: model.spec.parameters.clone(),
         max_output_tokens: call.reservation.output_cap,
@@ -270,7 +296,8 @@ fn leave_or_go_on(
     if let Some(halt) = end_of(reason, &text, &row.reply_tool_calls) {
         return Err(halt);
     }
-    claim.moving().choice = ModelChoice::of(row);
+    let mut moving = claim.moving();
+    moving.choice = moving.choice.behind(row);
     Ok(Some(Replied {
         text,
         requested: row.reply_tool_calls.clone(),

@@ -5,7 +5,7 @@ use super::choice::ModelChoice;
 use super::retry::{LONGEST_PAUSE, free_failure, pause_behind};
 use super::{
     CallState, ModelCall, ModelCallEnd, ModelFailure, ModelFailureKind, ModelOutcome, ModelReply, RequestedToolCall,
-    RetryAdvice,
+    RetryAdvice, SentMessages,
 };
 use crate::agent::PinnedModel;
 use crate::artifact::StoredText;
@@ -114,7 +114,7 @@ fn failed(fallback_index: u32, kind: ModelFailureKind) -> ModelCall {
         estimated: false,
         finish_reason: None,
         error: Some((kind.code().to_owned(), "no".to_owned())),
-        request: StoredText::empty(),
+        request: SentMessages { from: 0, messages: StoredText::empty() },
         reply_text: StoredText::empty(),
         reply_tool_calls: Vec::new(),
         reply_partial: true,
@@ -139,6 +139,24 @@ fn the_next_model_is_asked_whatever_failed_but_a_wrong_request() {
     let choice = ModelChoice::after(&failed(0, ModelFailureKind::Timeout), &models(&[10, 10])).unwrap();
     assert_eq!(choice.because, Some(("MODEL_TIMEOUT".to_owned(), "no".to_owned())));
     assert!(!choice.has_counted);
+}
+
+/// What a model has counted stays its measure until another model is asked.
+#[test]
+fn a_count_holds_for_the_model_that_made_it() {
+    let call = |fallback_index, state, estimated| ModelCall {
+        state,
+        estimated,
+        ..failed(fallback_index, ModelFailureKind::Timeout)
+    };
+    let counted = ModelChoice::default().behind(&call(0, CallState::Settled, false));
+    assert!(counted.has_counted);
+    assert!(counted.behind(&call(0, CallState::Settled, true)).has_counted);
+    assert!(counted.behind(&call(0, CallState::Lost, true)).has_counted);
+    assert!(!counted.behind(&call(1, CallState::Settled, true)).has_counted);
+    assert!(!counted.behind(&call(1, CallState::Lost, true)).has_counted);
+    assert!(!ModelChoice::default().behind(&call(0, CallState::Settled, true)).has_counted);
+    assert_eq!(counted.behind(&call(1, CallState::Settled, false)).index, 1);
 }
 
 #[test]
