@@ -164,6 +164,36 @@ const EXECUTIONS: [(&str, &str); 10] = [
     ),
 ];
 
+const DECISIONS: [(&str, &str); 3] = [
+    (
+        "execution_command_body",
+        "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, command_id {id} NOT NULL, body {bytes} NOT NULL,
+         PRIMARY KEY (tenant_id, execution_id, command_id),
+         FOREIGN KEY (tenant_id, execution_id, command_id) REFERENCES execution_command (tenant_id, execution_id, id)",
+    ),
+    (
+        "loop_override",
+        "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, command_id {id} NOT NULL, after_calls {int} NOT NULL,
+         pardons {int} NOT NULL, PRIMARY KEY (tenant_id, execution_id, command_id),
+         FOREIGN KEY (tenant_id, execution_id, command_id) REFERENCES execution_command (tenant_id, execution_id, id)",
+    ),
+    (
+        "audit",
+        "tenant_id {id} NOT NULL, sequence {int} NOT NULL, previous_hash {id} NOT NULL, at {int} NOT NULL,
+         requested_by {id} NOT NULL, action {id} NOT NULL, target {id} NOT NULL, reason {bytes} NOT NULL,
+         detail {bytes} NOT NULL,
+         PRIMARY KEY (tenant_id, sequence), UNIQUE (tenant_id, target, sequence),
+         FOREIGN KEY (tenant_id) REFERENCES tenant (id)",
+    ),
+];
+
+const RECOVERY: [(&str, &str); 1] = [(
+    "workspace_checkpoint",
+    "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, iteration {int} NOT NULL, manifest {id},
+     left_out {int} NOT NULL, is_stale {int} NOT NULL, PRIMARY KEY (tenant_id, execution_id, iteration),
+     FOREIGN KEY (tenant_id, execution_id) REFERENCES execution (tenant_id, id)",
+)];
+
 /// Columns that came to a table after it was made.
 const FALLBACKS: (&str, &str) = ("model_call", "fallback_index {int}, fallback_because {bytes}, tries {int}");
 
@@ -171,7 +201,8 @@ const FALLBACKS: (&str, &str) = ("model_call", "fallback_index {int}, fallback_b
 pub fn steps() -> Vec<Step> {
     let table = |(table, body)| (Kind::Table, table, body);
     let columns = |(table, body)| (Kind::Columns, table, body);
-    let steps = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).map(table).chain([columns(FALLBACKS)]);
+    let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(RECOVERY);
+    let steps = tables.map(table).chain([columns(FALLBACKS)]);
     steps
         .enumerate()
         .map(|(index, (kind, table, body))| {

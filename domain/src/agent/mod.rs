@@ -5,7 +5,9 @@
 //! records. The recovery point is the last settled call: a new claim replays what is stored and sends nothing again.
 //! Nothing here knows a provider, a database or a socket.
 
+pub(crate) mod checkpoint;
 mod claim;
+mod commands;
 mod conversation;
 mod ending;
 mod halt;

@@ -9,10 +9,10 @@ use super::rows::{
 };
 use domain::artifact::Artifact;
 use domain::clock::Timestamp;
-use domain::execution::{AgentIteration, Change, ExecutionRef, Fence, Progress};
+use domain::execution::{AgentIteration, Change, ExecutionRef, Fence, LoopOverride, Progress};
 use domain::ids::CommandId;
 use domain::model_call::ModelCall;
-use domain::sandbox::Sandbox;
+use domain::sandbox::{Sandbox, WorkspaceCheckpoint};
 use domain::tool_call::ToolCall;
 
 pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, change: &Change) -> Result<(), Fault> {
@@ -22,9 +22,13 @@ pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, chang
         Change::SaveModelCall(call) => save_model_call(transaction, execution, call).await,
         Change::SaveToolCall(call) => save_tool_call(transaction, execution, call).await,
         Change::SaveSandbox(sandbox) => save_sandbox(transaction, execution, sandbox).await,
+        Change::SaveWorkspace { iteration, checkpoint } => {
+            save_workspace(transaction, execution, *iteration, checkpoint).await
+        }
         Change::AddArtifact(artifact) => add_artifact(transaction, execution, artifact).await,
         Change::StartAttempt { number, started_at } => start_attempt(transaction, fence, *number, *started_at).await,
         Change::ApplyCommand(command) => apply_command(transaction, execution, *command).await,
+        Change::AddLoopOverride { command, at } => add_loop_override(transaction, execution, *command, *at).await,
     }
 }
 
@@ -137,6 +141,20 @@ async fn save_sandbox(
     save_row(transaction, "sandbox", &key(execution, ("id", id(sandbox.id))), &columns).await
 }
 
+async fn save_workspace(
+    transaction: &DatabaseTransaction,
+    execution: ExecutionRef,
+    iteration: u32,
+    checkpoint: &WorkspaceCheckpoint,
+) -> Result<(), Fault> {
+    let columns = [
+        ("manifest", checkpoint.manifest.clone().into()),
+        ("left_out", int(checkpoint.left_out)),
+        ("is_stale", flag(checkpoint.is_stale)),
+    ];
+    save_row(transaction, "workspace_checkpoint", &key(execution, ("iteration", int(iteration))), &columns).await
+}
+
 pub(super) async fn add_artifact(
     transaction: &DatabaseTransaction,
     execution: ExecutionRef,
@@ -202,4 +220,14 @@ async fn apply_command(
         now(transaction)
     );
     execute(transaction, &sql, [id(execution.tenant_id), id(execution.id), id(command)]).await.map(|_| ())
+}
+
+async fn add_loop_override(
+    transaction: &DatabaseTransaction,
+    execution: ExecutionRef,
+    command: CommandId,
+    at: LoopOverride,
+) -> Result<(), Fault> {
+    let columns = [("after_calls", int(at.after_calls)), ("pardons", int(at.pardons))];
+    save_row(transaction, "loop_override", &key(execution, ("command_id", id(command))), &columns).await
 }
