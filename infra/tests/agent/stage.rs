@@ -163,7 +163,7 @@ impl Stage {
     /// Lets the agent ask these models in place of the played one, in this order, by a real adapter; gives their ids.
     pub async fn ask_models(&mut self, specs: Vec<ModelSpec>, limits: CallLimits) -> Vec<ResourceId> {
         let client = infra::http::client(Duration::from_secs(2)).unwrap();
-        let ports = Arc::get_mut(&mut self.ports).expect("nothing runs yet");
+        let ports = Arc::get_mut(&mut self.ports).unwrap();
         ports.models = Arc::new(OpenAiCompatible::new(client, limits));
         let (mut ids, mut pins) = (Vec::new(), Vec::new());
         for (index, spec) in specs.into_iter().enumerate() {

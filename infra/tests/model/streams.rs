@@ -81,7 +81,7 @@ fn last_of(case: &Case, path: &str) -> Option<Value> {
     let text = String::from_utf8(case.body.clone()).unwrap();
     let lines = text.lines().filter_map(|line| line.strip_prefix("data:"));
     let bodies = lines.filter_map(|data| serde_json::from_str::<Value>(data).ok());
-    bodies.filter_map(|body| body.pointer(path).filter(|value| !value.is_null()).cloned()).last()
+    bodies.filter_map(|body| body.pointer(path).filter(|value| !value.is_null()).cloned()).next_back()
 }
 
 #[tokio::test]
