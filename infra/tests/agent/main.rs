@@ -2,6 +2,7 @@
 //! lost, and where it stops. Models and sandboxes are played; where the provider matters, it is a server on loopback.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what these tests share fails by panicking, like them")]
 
+mod access;
 mod books;
 mod cancels;
 mod failing_store;
