@@ -163,6 +163,7 @@ impl Maker<'_> {
             context_window: 128_000,
             max_output_tokens: 4_096,
             price: Some(PriceVersion { id, valid_from: self.services.clock.now(), price }),
+            max_retries: ModelSpec::default_max_retries(),
         })
     }
 }
@@ -179,6 +180,7 @@ fn real_model(model: &DemoModel, credential_id: Option<ResourceId>) -> Spec {
         context_window: 128_000,
         max_output_tokens: 8_192,
         price: None,
+        max_retries: ModelSpec::default_max_retries(),
     })
 }
 
@@ -210,6 +212,7 @@ fn agent(model_id: ResourceId, profile: ResourceId, has_price: bool) -> Spec {
     Spec::Agent(AgentSpec {
         instructions: demo::INSTRUCTIONS.to_owned(),
         model_id,
+        fallback_model_ids: Vec::new(),
         sandbox_profile_id: Some(profile),
         tools: ["run_python", "run_javascript", "run_shell", "write_file", "read_file"].map(str::to_owned).to_vec(),
         // Near enough to what the demo needs that its meters are seen to move.

@@ -1,6 +1,6 @@
 //! The SQL schema, as steps that run on SQLite and on MySQL alike.
 //!
-//! A step is one `CREATE TABLE IF NOT EXISTS`, so that a step which was interrupted can be run again: MySQL commits DDL
+//! A step is one `CREATE TABLE IF NOT EXISTS`, or adds the columns that a table does not have yet, so that a step which was interrupted can be run again: MySQL commits DDL
 //! statement by statement. Steps are only ever added. The programs that use the tables are the stores of `infra`; this
 //! crate knows nothing of them.
 

@@ -1,18 +1,29 @@
-//! A step: one table, written once for both engines.
+//! A step: one table, or columns that an older table lacks, written once for both engines.
 //!
 //! Column types are words in braces, since the engines differ only there: `{id}` is ASCII text in a binary collation
 //! (ids, hashes, slugs, names of states), `{text}` is text for people, `{bytes}` is JSON or long text, `{int}` is a whole
 //! number or a time in microseconds. An index that a query or a foreign key needs is a `UNIQUE` constraint that ends
-//! with the id: both engines take it inside `CREATE TABLE`, which keeps a step to one statement.
+//! with the id: both engines take it inside `CREATE TABLE`, which keeps a step to one statement. An added column may be NULL: rows from before have no value for it.
 
 use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend, DbErr};
 use sea_orm_migration::{MigrationName, MigrationTrait, SchemaManager};
 
-/// A table that comes or goes as a whole.
+/// What comes or goes as a whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The table.
+    Table,
+    /// Columns of a table that an earlier step made.
+    Columns,
+}
+
+/// One change of the schema.
 #[derive(Clone)]
 pub struct Step {
     /// Number and table; the migration's name.
     pub name: String,
+    /// What is added.
+    pub kind: Kind,
     /// The table.
     pub table: &'static str,
     /// Columns and constraints.
@@ -28,29 +39,67 @@ impl MigrationName for Step {
 #[async_trait::async_trait]
 impl MigrationTrait for Step {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        let sql = create_table(self.table, self.body, manager.get_database_backend());
-        manager.get_connection().execute_unprepared(&sql).await.map(|_| ())
+        let (connection, backend) = (manager.get_connection(), manager.get_database_backend());
+        match self.kind {
+            Kind::Table => {
+                connection.execute_unprepared(&create_table(self.table, self.body, backend)).await.map(|_| ())
+            }
+            Kind::Columns => {
+                for (name, column) in columns(self.body) {
+                    if !manager.has_column(self.table, name).await? {
+                        let column = in_words_of(column, backend);
+                        let sql = format!("ALTER TABLE {} ADD COLUMN {column}", self.table);
+                        connection.execute_unprepared(&sql).await?;
+                    }
+                }
+                Ok(())
+            }
+        }
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        let sql = format!("DROP TABLE IF EXISTS {}", self.table);
-        manager.get_connection().execute_unprepared(&sql).await.map(|_| ())
+        let connection = manager.get_connection();
+        match self.kind {
+            Kind::Table => {
+                connection.execute_unprepared(&format!("DROP TABLE IF EXISTS {}", self.table)).await.map(|_| ())
+            }
+            Kind::Columns => {
+                for (name, _) in columns(self.body) {
+                    if manager.has_column(self.table, name).await? {
+                        let sql = format!("ALTER TABLE {} DROP COLUMN {name}", self.table);
+                        connection.execute_unprepared(&sql).await?;
+                    }
+                }
+                Ok(())
+            }
+        }
     }
 }
 
+/// Name and definition of each column of a body without constraints.
+fn columns(body: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    body.split(',').map(str::trim).map(|column| (column.split(' ').next().unwrap_or(column), column))
+}
+
 fn create_table(table: &str, body: &str, backend: DbBackend) -> String {
-    let (id, text, bytes, int, options) = match backend {
+    let options = match backend {
+        DbBackend::MySql => "ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4",
+        _ => "STRICT",
+    };
+    format!("CREATE TABLE IF NOT EXISTS {table} ({}) {options}", in_words_of(body, backend))
+}
+
+fn in_words_of(body: &str, backend: DbBackend) -> String {
+    let (id, text, bytes, int) = match backend {
         DbBackend::MySql => (
             "VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin",
             "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
             "LONGBLOB",
             "BIGINT",
-            "ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4",
         ),
-        _ => ("TEXT COLLATE BINARY", "TEXT", "BLOB", "INTEGER", "STRICT"),
+        _ => ("TEXT COLLATE BINARY", "TEXT", "BLOB", "INTEGER"),
     };
-    let body = body.replace("{id}", id).replace("{text}", text).replace("{bytes}", bytes).replace("{int}", int);
-    format!("CREATE TABLE IF NOT EXISTS {table} ({body}) {options}")
+    body.replace("{id}", id).replace("{text}", text).replace("{bytes}", bytes).replace("{int}", int)
 }
 
 #[cfg(test)]
@@ -65,6 +114,12 @@ mod tests {
             "CREATE TABLE IF NOT EXISTS t (a TEXT COLLATE BINARY NOT NULL, b TEXT, c BLOB, d INTEGER) STRICT"
         );
         assert!(create_table("t", body, DbBackend::MySql).contains("COLLATE ascii_bin NOT NULL, b LONGTEXT"));
+    }
+
+    #[test]
+    fn names_each_column_that_is_added() {
+        let body = "a {int}, b {bytes}";
+        assert_eq!(columns(body).collect::<Vec<_>>(), [("a", "a {int}"), ("b", "b {bytes}")]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Each row carries its tenant, and each foreign key leads inside it. `open_since` is the time of creation while an
 //! execution is not terminal and NULL afterwards: it keeps finished executions out of the index that claims read.
 
-use crate::step::Step;
+use crate::step::{Kind, Step};
 
 const ACCESS: [(&str, &str); 9] = [
     ("tenant", "id {id} NOT NULL, name {text} NOT NULL, PRIMARY KEY (id)"),
@@ -194,11 +194,23 @@ const RECOVERY: [(&str, &str); 1] = [(
      FOREIGN KEY (tenant_id, execution_id) REFERENCES execution (tenant_id, id)",
 )];
 
+/// Columns that came to a table after it was made.
+const FALLBACKS: (&str, &str) = ("model_call", "fallback_index {int}, fallback_because {bytes}, tries {int}");
+
 /// All steps, in the order in which they are applied.
 pub fn steps() -> Vec<Step> {
+    let table = |(table, body)| (Kind::Table, table, body);
+    let columns = |(table, body)| (Kind::Columns, table, body);
     let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(RECOVERY);
-    tables
+    let steps = tables.map(table).chain([columns(FALLBACKS)]);
+    steps
         .enumerate()
-        .map(|(index, (table, body))| Step { name: format!("m{:04}_{table}", index + 1), table, body })
+        .map(|(index, (kind, table, body))| {
+            let name = match kind {
+                Kind::Table => format!("m{:04}_{table}", index + 1),
+                Kind::Columns => format!("m{:04}_{table}_columns", index + 1),
+            };
+            Step { name, kind, table, body }
+        })
         .collect()
 }

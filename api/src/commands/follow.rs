@@ -58,6 +58,21 @@ impl Screen {
         let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
         match event["kind"].as_str().unwrap_or_default() {
             "IterationStarted" => self.line(&format!("── Iteration {} ──", event["iteration"])),
+            "ModelCallStarted" if event["fallbackIndex"].as_u64().unwrap_or(0) > 0 => {
+                let because = event["fallbackBecause"]["code"].as_str().unwrap_or_default();
+                self.line(&format!(
+                    "   model: {because}, so fallback {} is asked: {}",
+                    event["fallbackIndex"],
+                    text("alias")
+                ))
+            }
+            "ModelCallRetried" => {
+                let code = event["error"]["code"].as_str().unwrap_or_default();
+                self.line(&format!(
+                    "   model: {code}, try {} failed; again in {} ms",
+                    event["tryNumber"], event["waitMs"]
+                ))
+            }
             "ModelCallDelta" | "SandboxOutput" => self.piece(&text("text")),
             "ModelCallFinished" => {
                 let cost = event["cost"].as_i64().unwrap_or_default();

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use domain::event::{Cursor, Event, EventLog, Segment};
+use domain::event::{Cursor, Event, EventError, EventLog, Segment};
 use domain::execution::ExecutionStatus;
 use domain::ids::{ModelCallId, ToolCallId};
+use domain::money::NanoUsd;
 use domain::tool_call::SideEffect;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
@@ -137,4 +138,43 @@ async fn refuses_cursors_that_are_malformed_foreign_or_beyond_the_head() {
         assert_eq!(answers.len(), 1);
         assert_eq!(code(&answers[0]), Some("BAD_USER_INPUT"), "{bad}: {}", answers[0]);
     }
+}
+
+#[tokio::test]
+async fn tells_of_tries_and_of_the_model_that_is_asked() {
+    let world = World::new().await;
+    let id = world.things().await.execution;
+    let mut worker = world.claim(&id).await;
+    let model_call_id = ModelCallId::from_bits(7);
+    let error = EventError { code: "MODEL_UNREACHABLE".to_owned(), message: "away".to_owned() };
+    let started = Event::ModelCallStarted {
+        iteration: 1,
+        model_call_id,
+        alias: "second".to_owned(),
+        deployment: "d".to_owned(),
+        reserved_cost: NanoUsd(1),
+        reserved_tokens: 2,
+        fallback_index: 1,
+        fallback_because: Some(error.clone()),
+    };
+    let retried = Event::ModelCallRetried { iteration: 1, model_call_id, try_number: 2, error, wait_ms: 700 };
+    worker.write(vec![started, retried]).await;
+    worker.finish().await;
+    let document = "subscription($id: ID!) { executionEvents(executionId: $id) {
+        __typename
+        ... on ModelCallStarted { alias fallbackIndex fallbackBecause { code message } }
+        ... on ModelCallRetried { iteration modelCallId tryNumber error { code message } waitMs }
+    } }";
+    let responses = world.subscribe(Some(world.owner), document, json!({"id": id})).collect::<Vec<_>>().await;
+    let events: Vec<_> = responses.into_iter().map(|response| serde_json::to_value(response).unwrap()).collect();
+    let away = json!({"code": "MODEL_UNREACHABLE", "message": "away"});
+    let wanted = json!({
+        "__typename": "ModelCallStarted", "alias": "second", "fallbackIndex": 1, "fallbackBecause": away,
+    });
+    assert_eq!(event(&events[1]), &wanted);
+    let wanted = json!({
+        "__typename": "ModelCallRetried", "iteration": 1, "modelCallId": model_call_id.to_string(), "tryNumber": 2,
+        "error": away, "waitMs": 700,
+    });
+    assert_eq!(event(&events[2]), &wanted);
 }

@@ -133,16 +133,16 @@ async fn fail_goes_wrong_as_told() {
 #[tokio::test]
 async fn a_task_out_of_bounds_is_refused() {
     let stage = Stage::open(Script::default()).await;
-    for (model, task) in [
-        ("burst", "deltas=-1"),
-        ("burst", "deltas=99999999999"),
-        ("tools", "no JSON"),
-        ("tools", r#"{"calls": [], "unknown": 1}"#),
-        ("nobody", "hello"),
+    for (model, task, kind) in [
+        ("burst", "deltas=-1", ModelFailureKind::Rejected),
+        ("burst", "deltas=99999999999", ModelFailureKind::Rejected),
+        ("tools", "no JSON", ModelFailureKind::Rejected),
+        ("tools", r#"{"calls": [], "unknown": 1}"#, ModelFailureKind::Rejected),
+        ("nobody", "hello", ModelFailureKind::NotFound),
     ] {
         let (outcome, _) = stage.ask(&stage.request(model, user(task), ReplyMode::Stream)).await;
         match &outcome.end {
-            ModelCallEnd::Failed(failure) => assert_eq!(failure.kind, ModelFailureKind::Rejected, "{task}: {failure}"),
+            ModelCallEnd::Failed(failure) => assert_eq!(failure.kind, kind, "{task}: {failure}"),
             other => panic!("{task}: {other:?}"),
         }
     }

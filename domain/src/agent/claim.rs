@@ -19,7 +19,7 @@ use crate::execution::{
 };
 use crate::ids::{CommandId, ResourceId};
 use crate::loop_guard::LoopGuard;
-use crate::model_call::ModelRuntime;
+use crate::model_call::{ModelChoice, ModelRuntime};
 use crate::resource::{AgentSpec, ModelSpec, ResourceStore, SecretStore};
 use crate::sandbox::{SandboxRuntime, SandboxTarget};
 
@@ -62,12 +62,20 @@ pub struct Ports {
 pub struct Pinned {
     /// Instructions, tools, limits.
     pub agent: AgentSpec,
-    /// The model.
-    pub model: ModelSpec,
-    /// The model's key, opened.
-    pub model_key: Option<String>,
+    /// The models, in the order in which they are asked; the first is the agent's own.
+    pub models: Vec<PinnedModel>,
     /// Where sandboxes are made.
     pub sandbox: Option<PinnedSandbox>,
+}
+
+/// A pinned model and its key.
+pub struct PinnedModel {
+    /// The resource, which a grant names.
+    pub id: ResourceId,
+    /// Where it is and what it costs.
+    pub spec: ModelSpec,
+    /// Its key, opened.
+    pub key: Option<String>,
 }
 
 /// The pinned sandbox profile and its server.
@@ -92,6 +100,8 @@ pub(crate) struct Moving {
     /// The iteration that is open.
     pub open_iteration: Option<AgentIteration>,
     pub answer_so_far: String,
+    /// The model that is asked next.
+    pub choice: ModelChoice,
     /// The sequence that the first event of the commit that is being made gets.
     pub next_sequence: u64,
 }
@@ -180,6 +190,7 @@ impl Claim {
                 tool_errors: BTreeMap::new(),
                 open_iteration: None,
                 answer_so_far: String::new(),
+                choice: ModelChoice::default(),
                 next_sequence: execution.next_sequence,
             }),
             execution,
@@ -195,6 +206,12 @@ impl Claim {
     /// What the pinned versions say.
     pub fn pinned(&self) -> Result<&Pinned, Halt> {
         self.pinned.get().ok_or_else(|| Halt::stop(StopCode::Internal, "The pinned versions were not read."))
+    }
+
+    /// The model that is asked next.
+    pub(crate) fn model(&self) -> Result<&PinnedModel, Halt> {
+        let index = self.moving().choice.index as usize;
+        self.pinned()?.models.get(index).ok_or_else(|| Halt::stop(StopCode::Internal, "A pinned model is missing."))
     }
 
     pub(crate) fn moving(&self) -> MutexGuard<'_, Moving> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::claim::{Claim, Pinned, PinnedSandbox};
+use super::claim::{Claim, Pinned, PinnedModel, PinnedSandbox};
 use super::commands::apply_waiting_overrides;
 use super::conversation::Conversation;
 use super::halt::Halt;
@@ -10,11 +10,11 @@ use super::sandbox_session::latest_checkpoint;
 use crate::artifact::{StoredText, load_text};
 use crate::budget::Limit;
 use crate::event::Event;
-use crate::execution::{AgentIteration, Change, ExecutionStatus, IterationRecord, StopCause, StopCode};
+use crate::execution::{AgentIteration, Change, ExecutionStatus, IterationRecord, ModelPin, StopCause, StopCode};
 use crate::ids::VersionId;
 use crate::loop_guard::Outcome;
 use crate::model_call::run::{end_of, finished_event};
-use crate::model_call::{CallState, FinishReason, ModelCall};
+use crate::model_call::{CallState, FinishReason, ModelCall, ModelChoice};
 use crate::money::NanoUsd;
 use crate::resource::{ResourceVersion, Spec};
 use crate::sandbox::{SandboxTarget, WorkspaceCheckpoint};
@@ -51,42 +51,38 @@ pub(super) async fn resume(claim: &Claim) -> Result<(Conversation, Position), Ha
 }
 
 async fn read_pins(claim: &Claim) -> Result<Pinned, Halt> {
-    let pins = claim.execution.pins;
-    let wanted: Vec<VersionId> = [
-        Some(pins.agent),
-        Some(pins.model),
-        pins.model_credential,
-        pins.profile,
-        pins.connection,
-        pins.connection_credential,
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let pins = &claim.execution.pins;
+    let models = pins.models();
+    let of_models = models.iter().flat_map(|pin| [Some(pin.model), pin.credential]);
+    let others = [Some(pins.agent), pins.profile, pins.connection, pins.connection_credential];
+    let wanted: Vec<VersionId> = others.into_iter().chain(of_models).flatten().collect();
     let versions = claim.ports.resources.versions(claim.scope(), &wanted).await?;
-    let spec = |id: Option<VersionId>| versions.iter().find(|version| Some(version.id) == id);
+    let version = |id: Option<VersionId>| versions.iter().find(|version| Some(version.id) == id);
+    let spec = |id: Option<VersionId>| version(id).map(|version| &version.spec);
     let damaged = || Halt::stop(StopCode::Internal, "A version that the execution pins is missing.");
-    let (Some(Spec::Agent(agent)), Some(Spec::Model(model))) =
-        (spec(Some(pins.agent)).map(|v| &v.spec), spec(Some(pins.model)).map(|v| &v.spec))
-    else {
-        return Err(damaged());
+    let Some(Spec::Agent(agent)) = spec(Some(pins.agent)) else { return Err(damaged()) };
+    let model = |pin: &ModelPin| match version(Some(pin.model)) {
+        Some(ResourceVersion { resource_id, spec: Spec::Model(spec), .. }) => {
+            Ok(PinnedModel { id: *resource_id, spec: spec.clone(), key: open(claim, version(pin.credential))? })
+        }
+        Some(_) | None => Err(damaged()),
     };
-    let sandbox = match (spec(pins.profile).map(|v| &v.spec), spec(pins.connection).map(|v| &v.spec)) {
+    let sandbox = match (spec(pins.profile), spec(pins.connection)) {
         (Some(Spec::SandboxProfile(profile)), Some(Spec::SandboxConnection(connection))) => Some(PinnedSandbox {
             profile: profile.clone(),
             credential_id: connection.credential_id,
             target: SandboxTarget {
                 tier: connection.tier,
                 base_url: connection.base_url.clone(),
-                api_key: open(claim, spec(pins.connection_credential))?,
+                api_key: open(claim, version(pins.connection_credential))?,
                 allow_plaintext: connection.allow_plaintext,
                 endpoint_hosts: connection.endpoint_hosts.clone(),
             },
         }),
         _ => None,
     };
-    let model_key = open(claim, spec(pins.model_credential))?;
-    Ok(Pinned { agent: agent.clone(), model: model.clone(), model_key, sandbox })
+    let models = models.iter().map(model).collect::<Result<_, _>>()?;
+    Ok(Pinned { agent: agent.clone(), models, sandbox })
 }
 
 fn open(claim: &Claim, credential: Option<&ResourceVersion>) -> Result<Option<String>, Halt> {
@@ -175,7 +171,12 @@ async fn replay(
     check_tool_errors(claim)?;
     for record in transcript {
         let IterationRecord { iteration, model_calls, tool_calls, workspace: _ } = record;
-        position = match model_calls.into_iter().next_back() {
+        let last = model_calls.into_iter().next_back();
+        if let Some(call) = &last {
+            let mut moving = claim.moving();
+            moving.choice = moving.choice.behind(call);
+        }
+        position = match last {
             None => Position::ModelCall(iteration),
             Some(call) => match call.state {
                 CallState::Started | CallState::Lost => Position::ModelCall(iteration),
@@ -184,7 +185,14 @@ async fn replay(
                     // A person's stop is in the status. This one was let go with its worker, and is made again.
                     None => Position::ModelCall(iteration),
                 },
-                CallState::Failed => return Err(claim.out_of_time().map_or_else(|| failed(&call), Halt::Signal)),
+                CallState::Failed => {
+                    if let Some(cause) = claim.out_of_time() {
+                        return Err(Halt::Signal(cause));
+                    }
+                    let next = ModelChoice::after(&call, &claim.pinned()?.models).ok_or_else(|| failed(&call))?;
+                    claim.moving().choice = next;
+                    Position::ModelCall(iteration)
+                }
                 CallState::Settled => replay_reply(claim, &mut conversation, call, tool_calls, &warnings).await?,
             },
         };

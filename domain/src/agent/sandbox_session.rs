@@ -177,7 +177,7 @@ async fn create(claim: &Claim, pinned: &PinnedSandbox) -> Result<(Sandbox, LiveS
 }
 
 fn intent(claim: &Claim, pinned: &PinnedSandbox) -> Result<Sandbox, Halt> {
-    let pins = claim.execution.pins;
+    let pins = &claim.execution.pins;
     let (Some(profile_version), Some(connection_version)) = (pins.profile, pins.connection) else {
         return Err(Halt::stop(StopCode::Internal, "The execution pins no sandbox profile."));
     };

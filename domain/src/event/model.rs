@@ -48,6 +48,17 @@ pub enum Event {
         deployment: String,
         reserved_cost: NanoUsd,
         reserved_tokens: u64,
+        #[serde(default)]
+        fallback_index: u32,
+        #[serde(default)]
+        fallback_because: Option<EventError>,
+    },
+    ModelCallRetried {
+        iteration: u32,
+        model_call_id: ModelCallId,
+        try_number: u32,
+        error: EventError,
+        wait_ms: u32,
     },
     ModelCallDelta {
         model_call_id: ModelCallId,

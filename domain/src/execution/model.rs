@@ -132,7 +132,7 @@ pub struct StopReason {
 }
 
 /// The versions that an execution uses, whatever is published later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pins {
     /// Of the agent.
@@ -141,12 +141,33 @@ pub struct Pins {
     pub model: VersionId,
     /// Of the model's credential.
     pub model_credential: Option<VersionId>,
+    /// Of the models that are asked when that one fails, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<ModelPin>,
     /// Of the sandbox profile.
     pub profile: Option<VersionId>,
     /// Of the sandbox connection.
     pub connection: Option<VersionId>,
     /// Of the connection's credential.
     pub connection_credential: Option<VersionId>,
+}
+
+impl Pins {
+    /// All models, in the order in which they are asked.
+    pub fn models(&self) -> Vec<ModelPin> {
+        let own = ModelPin { model: self.model, credential: self.model_credential };
+        std::iter::once(own).chain(self.fallbacks.iter().copied()).collect()
+    }
+}
+
+/// A model and its credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelPin {
+    /// Version of the model.
+    pub model: VersionId,
+    /// Version of its credential.
+    pub credential: Option<VersionId>,
 }
 
 /// An Execution, as it is stored.

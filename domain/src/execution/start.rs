@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 
-use super::model::{Execution, ExecutionRef, NewExecution, Pins, Progress, StartOutcome};
+use super::model::{Execution, ExecutionRef, ModelPin, NewExecution, Pins, Progress, StartOutcome};
 use super::ports::{ExecutionReader, ExecutionStore};
 use crate::access::{AccessStore, Action, Authorizer, Target, may};
 use crate::artifact::{Artifact, ArtifactKind, ArtifactStore, sha256_hex};
@@ -205,7 +205,7 @@ struct Plan {
 impl Plan {
     async fn make(op: &OpContext, ports: &StartPorts, request: &StartRequest) -> Result<Self, StartError> {
         let (agent, version, spec) = chosen_agent(op, ports, request.agent).await?;
-        let (model, model_version) = latest_model(op, ports, spec.model_id).await?;
+        let models = latest_models(op, ports, &spec).await?;
         let (profile, connection) = match spec.sandbox_profile_id {
             Some(profile) => sandbox(op, ports, profile).await?,
             None => (None, None),
@@ -215,23 +215,29 @@ impl Plan {
             Some(_) | None => None,
         };
         let limits = request.limits.tightest(spec.limits).or(DEFAULT_LIMITS);
-        if limits.max_cost.is_some() && model.price.is_none() {
-            let rule = "a cost limit needs a model with prices: publish a version of the model with a price, or set a token limit";
-            return Err(invalid(["limits", "maxCostUsd"], "PRICE_UNKNOWN", rule));
+        if let Some((model, _)) = models.iter().find(|(model, _)| limits.max_cost.is_some() && model.price.is_none()) {
+            let rule =
+                "a cost limit needs models with prices: publish a version of it with a price, or set a token limit";
+            let message = format!("{} has no price; {rule}", model.alias);
+            return Err(invalid(["limits", "maxCostUsd"], "PRICE_UNKNOWN", message));
         }
+        let is_scripted = models.iter().any(|(model, _)| model.is_scripted());
+        let mut pins = models.into_iter().map(|(_, pin)| pin);
+        let model = pins.next().ok_or(StartError::AgentNotFound)?;
         let identity = ports.access.service_identity(op.scope(), agent.id).await?.ok_or(StartError::AgentNotFound)?;
         Ok(Self {
             pins: Pins {
                 agent: version.id,
-                model: model_version,
-                model_credential: latest_id(op, ports, model.credential_id).await?,
+                model: model.model,
+                model_credential: model.credential,
+                fallbacks: pins.collect(),
                 profile: profile.map(|version| version.id),
                 connection: connection.map(|version| version.id),
                 connection_credential: latest_id(op, ports, connection_credential).await?,
             },
             limits,
             service_identity: identity.principal_id,
-            is_scripted: model.is_scripted(),
+            is_scripted,
             agent,
         })
     }
@@ -285,15 +291,22 @@ async fn permit(
     if may(op, &ports.authorizer, action, target).await? { Ok(()) } else { Err(denied) }
 }
 
-async fn latest_model(
+/// The agent's model and its fallbacks, in order.
+async fn latest_models(
     op: &OpContext,
     ports: &StartPorts,
-    model: ResourceId,
-) -> Result<(ModelSpec, VersionId), StartError> {
-    match usable(op, ports, model, "model").await? {
-        ResourceVersion { spec: Spec::Model(spec), id, .. } => Ok((spec, id)),
-        _ => Err(invalid(["agentId"], "NOT_PUBLISHED", "names a model that is none")),
+    agent: &AgentSpec,
+) -> Result<Vec<(ModelSpec, ModelPin)>, StartError> {
+    let mut models = Vec::new();
+    for model in agent.models() {
+        let version = usable(op, ports, model, "model").await?;
+        let Spec::Model(spec) = version.spec else {
+            return Err(invalid(["agentId"], "NOT_PUBLISHED", "names a model that is none"));
+        };
+        let credential = latest_id(op, ports, spec.credential_id).await?;
+        models.push((spec, ModelPin { model: version.id, credential }));
     }
+    Ok(models)
 }
 
 async fn sandbox(

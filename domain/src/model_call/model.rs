@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::failure::ModelFailure;
 use super::sent::SentMessages;
 use crate::artifact::StoredText;
 use crate::clock::Timestamp;
@@ -151,53 +152,6 @@ pub struct ModelReply {
     pub usage: Option<TokenUsage>,
 }
 
-/// Stable classes of what can go wrong at a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ModelFailureKind {
-    /// 401, 403.
-    Credentials,
-    /// 429 or a quota word; may pass.
-    RateLimited,
-    /// 400, 404, 422: the request will not get better.
-    Rejected,
-    /// 5xx, or the endpoint said it is overloaded.
-    ProviderError,
-    /// No connection, DNS, TLS.
-    Unreachable,
-    /// A time limit of ours ran out.
-    Timeout,
-    /// The stream ended before it was whole.
-    StreamTruncated,
-    /// The answer was not what the protocol says.
-    Protocol,
-}
-
-impl ModelFailureKind {
-    /// The stable code on the API and in the log.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Credentials => "MODEL_CREDENTIALS",
-            Self::RateLimited => "MODEL_RATE_LIMITED",
-            Self::Rejected => "MODEL_REJECTED",
-            Self::ProviderError => "MODEL_PROVIDER_ERROR",
-            Self::Unreachable => "MODEL_UNREACHABLE",
-            Self::Timeout => "MODEL_TIMEOUT",
-            Self::StreamTruncated => "STREAM_TRUNCATED",
-            Self::Protocol => "MODEL_PROTOCOL",
-        }
-    }
-}
-
-/// A failed call: its class and a bounded, redacted message for people.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {message}", kind.code())]
-pub struct ModelFailure {
-    /// The class.
-    pub kind: ModelFailureKind,
-    /// For people; at most 500 characters, no secret.
-    pub message: String,
-}
-
 /// How a call ended. Whatever was received is in `reply`, also when it failed or was cancelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelOutcome {
@@ -255,6 +209,12 @@ pub struct ModelCall {
     pub deployment: String,
     /// The short name.
     pub alias: String,
+    /// Its model's place in the pinned list; 0 is the agent's own model.
+    pub fallback_index: u32,
+    /// Code and message of the failure that led to a fallback model.
+    pub fallback_because: Option<(String, String)>,
+    /// How often the request was sent, or was to be sent.
+    pub tries: u32,
     /// Parameters that were sent.
     pub parameters: serde_json::Map<String, serde_json::Value>,
     /// The price version by which it was costed.

@@ -1,25 +1,22 @@
 //! One model call, from the question whether it may be made to its settlement.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
-
+use super::choice::ModelChoice;
 use super::model::{
-    CallState, FinishReason, ModelCall, ModelCallEnd, ModelEndpoint, ModelFailureKind, ModelOutcome, ModelRequest,
-    ReplyMode, RequestedToolCall,
+    CallState, FinishReason, ModelCall, ModelCallEnd, ModelEndpoint, ModelOutcome, ModelRequest, ReplyMode,
+    RequestedToolCall,
 };
-use super::ports::DeltaSink;
+use super::retry;
 use super::sent::SentMessages;
 use crate::access::AccessError;
-use crate::agent::{Claim, Conversation, Halt, NextIteration};
+use crate::agent::{Claim, Conversation, Halt, NextIteration, PinnedModel};
 use crate::artifact::{StoredText, store_text};
 use crate::budget::{Estimate, Limit, ModelCallReservation, estimate_input};
 use crate::event::{Event, EventError, JournalError};
-use crate::execution::{Change, StopCause, StopCode};
+use crate::execution::{Change, StopCode};
 use crate::ids::{ModelCallId, ToolCallId};
 use crate::money::{NanoUsd, TokenUsage};
-use crate::resource::ModelSpec;
 use crate::tool_call::plan::{self, Planned, Proposed};
 
 /// Bytes per token where neither the provider nor a tokenizer says how many there were.
@@ -47,12 +44,19 @@ pub enum Place {
     Next(NextIteration),
 }
 
-/// Makes one model call. A reply without tool calls is the final answer and so leaves the loop.
-pub async fn run(claim: &Claim, conversation: &mut Conversation, place: Place) -> Result<Replied, Halt> {
-    authorize(claim).await?;
-    let call = reserve(claim, conversation, place).await?;
-    let outcome = send(claim, conversation, &call).await;
-    settle(claim, conversation, call, outcome).await
+/// Makes one model call, or one for each model down the list until one answers. A reply without tool calls is the final
+/// answer and so leaves the loop.
+pub async fn run(claim: &Claim, conversation: &mut Conversation, mut place: Place) -> Result<Replied, Halt> {
+    loop {
+        let model = claim.model()?;
+        authorize(claim, model).await?;
+        let call = reserve(claim, conversation, place, model).await?;
+        place = Place::Open(call.row.iteration);
+        let (outcome, tries) = send(claim, conversation, model, &call).await;
+        if let Some(replied) = settle(claim, conversation, call, outcome, tries).await? {
+            return Ok(replied);
+        }
+    }
 }
 
 /// A call that is reserved and committed as started.
@@ -62,9 +66,8 @@ struct StartedCall {
     began: Duration,
 }
 
-async fn authorize(claim: &Claim) -> Result<(), Halt> {
-    let pinned = claim.pinned()?;
-    for resource in [Some(pinned.agent.model_id), pinned.model.credential_id].into_iter().flatten() {
+async fn authorize(claim: &Claim, model: &PinnedModel) -> Result<(), Halt> {
+    for resource in [Some(model.id), model.spec.credential_id].into_iter().flatten() {
         match claim.authorize_use(resource).await {
             Ok(()) => {}
             Err(AccessError::Denied) => {
@@ -77,12 +80,17 @@ async fn authorize(claim: &Claim) -> Result<(), Halt> {
     Ok(())
 }
 
-async fn reserve(claim: &Claim, conversation: &mut Conversation, place: Place) -> Result<StartedCall, Halt> {
-    let model = &claim.pinned()?.model;
+async fn reserve(
+    claim: &Claim,
+    conversation: &mut Conversation,
+    place: Place,
+    model: &PinnedModel,
+) -> Result<StartedCall, Halt> {
     let (from, added) = conversation.unstored();
     let messages = store_text(&*claim.ports.artifacts, claim.scope(), added).await?;
-    let mut row = new_row(claim, model, SentMessages { from, messages });
-    let estimate = estimate(model, conversation);
+    let choice = claim.moving().choice.clone();
+    let estimate = estimate(model, conversation, choice.has_counted);
+    let mut row = new_row(claim, model, choice, SentMessages { from, messages });
     let mut reserved: Result<ModelCallReservation, Limit> = Err(Limit::ModelCalls);
     claim
         .record(|moving| {
@@ -111,13 +119,16 @@ async fn reserve(claim: &Claim, conversation: &mut Conversation, place: Place) -
     Ok(StartedCall { row, reservation, began: claim.ports.clock.monotonic() })
 }
 
-fn estimate(model: &ModelSpec, conversation: &Conversation) -> Estimate {
-    let (counted, bytes, messages) = conversation.uncounted();
-    let window = u64::from(model.context_window);
+fn estimate(model: &PinnedModel, conversation: &Conversation, has_counted: bool) -> Estimate {
+    let (counted, bytes, messages) = match has_counted {
+        true => conversation.uncounted(),
+        false => (0, conversation.bytes(), conversation.messages().len() as u64),
+    };
+    let window = u64::from(model.spec.context_window);
     Estimate {
         input_tokens: estimate_input(counted, bytes, messages).min(window),
-        output_cap: u64::from(model.max_output_tokens),
-        price: model.price.map(|version| version.price),
+        output_cap: u64::from(model.spec.max_output_tokens),
+        price: model.spec.price.map(|version| version.price),
     }
 }
 
@@ -136,10 +147,17 @@ fn started_event(row: &ModelCall) -> Event {
         deployment: row.deployment.clone(),
         reserved_cost: row.reserved,
         reserved_tokens: row.reserved_tokens,
+        fallback_index: row.fallback_index,
+        fallback_because: event_error(row.fallback_because.clone()),
     }
 }
 
-fn new_row(claim: &Claim, model: &ModelSpec, request: SentMessages) -> ModelCall {
+fn new_row(
+    claim: &Claim,
+    PinnedModel { spec: model, .. }: &PinnedModel,
+    choice: ModelChoice,
+    request: SentMessages,
+) -> ModelCall {
     ModelCall {
         id: ModelCallId::generate(&*claim.ports.clock, &*claim.ports.entropy),
         iteration: 0,
@@ -148,6 +166,9 @@ fn new_row(claim: &Claim, model: &ModelSpec, request: SentMessages) -> ModelCall
         provider: model.provider.clone(),
         deployment: model.deployment.clone(),
         alias: model.alias.clone(),
+        fallback_index: choice.index,
+        fallback_because: choice.because,
+        tries: 0,
         parameters: model.parameters.clone(),
         price_version: model.price.map(|version| version.id),
         price: model.price.map(|version| version.price),
@@ -170,51 +191,25 @@ fn new_row(claim: &Claim, model: &ModelSpec, request: SentMessages) -> ModelCall
 }
 
 /// The only slow line of a call. It returns whatever happens: the settlement follows it without a way around.
-async fn send(claim: &Claim, conversation: &Conversation, call: &StartedCall) -> ModelOutcome {
-    let Some(pinned) = claim.pinned.get() else { return not_sent() };
-    if !claim.signal.may_start(&*claim.ports.clock) {
-        return not_sent();
-    }
+async fn send(
+    claim: &Claim,
+    conversation: &Conversation,
+    model: &PinnedModel,
+    call: &StartedCall,
+) -> (ModelOutcome, u32) {
     let request = ModelRequest {
         endpoint: ModelEndpoint {
-            base_url: pinned.model.base_url.clone(),
-            deployment: pinned.model.deployment.clone(),
-            api_key: pinned.model_key.clone(),
+            base_url: model.spec.base_url.clone(),
+            deployment: model.spec.deployment.clone(),
+            api_key: model.key.clone(),
         },
         messages: conversation.messages(),
-        tools: plan::definitions(&pinned.agent.tools),
-        parameters: pinned.model.parameters.clone(),
+        tools: claim.pinned.get().map(|pinned| plan::definitions(&pinned.agent.tools)).unwrap_or_default(),
+        parameters: model.spec.parameters.clone(),
         max_output_tokens: call.reservation.output_cap,
         mode: ReplyMode::Stream,
     };
-    let deltas = Deltas { claim, id: call.row.id, has_begun: AtomicBool::new(false) };
-    claim.ports.models.call(&claim.call_context(), &request, &deltas).await
-}
-
-fn not_sent() -> ModelOutcome {
-    ModelOutcome {
-        reply: super::ModelReply::default(),
-        end: ModelCallEnd::Cancelled,
-        first_delta_ms: None,
-        was_sent: false,
-    }
-}
-
-struct Deltas<'a> {
-    claim: &'a Claim,
-    id: ModelCallId,
-    has_begun: AtomicBool,
-}
-
-#[async_trait]
-impl DeltaSink for Deltas<'_> {
-    async fn text(&self, piece: &str) {
-        let is_first = !self.has_begun.swap(true, Ordering::Relaxed);
-        let delta = Event::ModelCallDelta { model_call_id: self.id, text: piece.to_owned() };
-        if self.claim.journal.delta(delta, is_first).await.is_err() {
-            self.claim.signal.trip(StopCause::LeaseLost);
-        }
-    }
+    retry::send(claim, &call.row, &request, model.spec.max_retries).await
 }
 
 async fn settle(
@@ -222,14 +217,17 @@ async fn settle(
     conversation: &Conversation,
     call: StartedCall,
     outcome: ModelOutcome,
-) -> Result<Replied, Halt> {
+    tries: u32,
+) -> Result<Option<Replied>, Halt> {
     let StartedCall { mut row, reservation, began } = call;
-    let ModelOutcome { reply, end, first_delta_ms, was_sent } = outcome;
-    let (usage, estimated) = match (reply.usage, was_sent && !is_refused(&end, &reply)) {
+    let is_charged = outcome.was_sent && retry::free_failure(&outcome).is_none();
+    let ModelOutcome { reply, end, first_delta_ms, .. } = outcome;
+    let (usage, estimated) = match (reply.usage, is_charged) {
         (Some(usage), _) => (usage, false),
         (None, false) => (TokenUsage::default(), false),
         (None, true) => (estimated_usage(conversation, &reply), true),
     };
+    row.tries = tries;
     row.usage = usage;
     row.estimated = estimated;
     row.cost = row.price.map_or(NanoUsd::ZERO, |price| price.cost(&usage));
@@ -271,14 +269,19 @@ fn leave_or_go_on(
     end: ModelCallEnd,
     text: String,
     planned: plan::Plan,
-) -> Result<Replied, Halt> {
+) -> Result<Option<Replied>, Halt> {
     let partial = Some(text.clone()).filter(|text| !text.is_empty());
     let reason = match end {
         // The adapter's own clock may be a moment ahead of the heartbeat that watches the time.
         ModelCallEnd::Failed(failure) => {
             let message = format!("The model call failed. {failure}");
             let failed = Halt::Stop { code: StopCode::ModelFailed, message, answer: partial };
-            return Err(claim.out_of_time().map_or(failed, Halt::Signal));
+            if let Some(cause) = claim.out_of_time() {
+                return Err(Halt::Signal(cause));
+            }
+            claim.moving().choice = ModelChoice::after(row, &claim.pinned()?.models).ok_or(failed)?;
+            claim.check_stop()?;
+            return Ok(None);
         }
         ModelCallEnd::Cancelled => {
             claim.check_stop()?;
@@ -293,12 +296,14 @@ fn leave_or_go_on(
     if let Some(halt) = end_of(reason, &text, &row.reply_tool_calls) {
         return Err(halt);
     }
-    Ok(Replied {
+    let mut moving = claim.moving();
+    moving.choice = moving.choice.behind(row);
+    Ok(Some(Replied {
         text,
         requested: row.reply_tool_calls.clone(),
         tool_calls: planned.calls,
         counted_input: Some(row.usage.input).filter(|_| !row.estimated),
-    })
+    }))
 }
 
 /// Whether and why a whole reply ends the run; the same for one that has just come and for one that is replayed.
@@ -317,22 +322,6 @@ pub(crate) fn end_of(reason: FinishReason, text: &str, requested: &[RequestedToo
             stop(StopCode::ModelFailed, "The model replied with neither text nor tool calls.", None)
         }
         (_, true) => stop(StopCode::FinalAnswer, "The model gave its final answer.", partial),
-    }
-}
-
-/// Whether the provider turned the request away before it did any work for it.
-fn is_refused(end: &ModelCallEnd, reply: &super::ModelReply) -> bool {
-    match end {
-        ModelCallEnd::Failed(_) if !reply.text.is_empty() || !reply.tool_calls.is_empty() => false,
-        ModelCallEnd::Failed(failure) => match failure.kind {
-            ModelFailureKind::Credentials | ModelFailureKind::RateLimited | ModelFailureKind::Rejected => true,
-            ModelFailureKind::ProviderError
-            | ModelFailureKind::Unreachable
-            | ModelFailureKind::Timeout
-            | ModelFailureKind::StreamTruncated
-            | ModelFailureKind::Protocol => false,
-        },
-        ModelCallEnd::Finished(_) | ModelCallEnd::Cancelled => false,
     }
 }
 
@@ -361,8 +350,12 @@ pub(crate) fn finished_event(row: &ModelCall, duration_ms: u32) -> Event {
         cost: row.cost,
         estimated: row.estimated,
         duration_ms,
-        error: row.error.clone().map(|(code, message)| EventError { code, message }),
+        error: event_error(row.error.clone()),
     }
+}
+
+fn event_error(error: Option<(String, String)>) -> Option<EventError> {
+    error.map(|(code, message)| EventError { code, message })
 }
 
 /// Whole milliseconds.

@@ -141,7 +141,7 @@ impl Spec {
             Self::Credential(_) => Vec::new(),
             Self::SandboxConnection(spec) => spec.credential_id.into_iter().collect(),
             Self::SandboxProfile(spec) => vec![spec.connection_id],
-            Self::Agent(spec) => [Some(spec.model_id), spec.sandbox_profile_id].into_iter().flatten().collect(),
+            Self::Agent(spec) => spec.models().chain(spec.sandbox_profile_id).collect(),
         }
     }
 }
@@ -178,6 +178,9 @@ pub struct ModelSpec {
     pub max_output_tokens: u32,
     /// What it costs; without one, no cost limit can be set.
     pub price: Option<PriceVersion>,
+    /// How often a request for which the provider did nothing is sent again.
+    #[serde(default = "ModelSpec::default_max_retries")]
+    pub max_retries: u32,
 }
 
 impl ModelSpec {
@@ -186,6 +189,11 @@ impl ModelSpec {
 
     /// The base URL that stands for the scripted model inside this process, wherever it listens.
     pub const SCRIPTED_URL: &'static str = "scripted:";
+
+    /// What holds where nobody says otherwise.
+    pub const fn default_max_retries() -> u32 {
+        2
+    }
 
     /// Whether a written conversation answers in place of a model.
     pub fn is_scripted(&self) -> bool {
@@ -290,6 +298,9 @@ pub struct AgentSpec {
     pub instructions: String,
     /// The model that it thinks with.
     pub model_id: ResourceId,
+    /// The models that are asked when that one fails, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback_model_ids: Vec<ResourceId>,
     /// The sandbox profile for tools that run code.
     pub sandbox_profile_id: Option<ResourceId>,
     /// Names of the tools that it may call.
@@ -298,4 +309,11 @@ pub struct AgentSpec {
     pub limits: Limits,
     /// How loops are judged.
     pub loop_policy: LoopPolicy,
+}
+
+impl AgentSpec {
+    /// Its models, in the order in which they are asked.
+    pub fn models(&self) -> impl Iterator<Item = ResourceId> + '_ {
+        std::iter::once(self.model_id).chain(self.fallback_model_ids.iter().copied())
+    }
 }

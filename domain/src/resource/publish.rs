@@ -1,7 +1,7 @@
 //! Publish a version: from then on it is immutable and usable.
 //!
 //! Publishing an agent makes its service identity and grants it `use` on what the agent uses at that moment: the model,
-//! the model's credential, the sandbox profile, its connection, and the connection's credential, a row each. The grants
+//! its fallbacks, their credentials, the sandbox profile, its connection, and the connection's credential, a row each. The grants
 //! come first, so a published agent always has them. Publishing grants again what was revoked meanwhile; a later version
 //! of the model with another credential needs a grant or a new version of the agent.
 

@@ -39,7 +39,7 @@ pub(super) async fn check(
 }
 
 /// Everything that an agent of this specification uses now, at any depth: the model, its credential, the profile, its
-/// connection and that one's credential. The faults name the field of the agent that leads there, under `base`; with
+/// connection and that one's credential, and the same of each fallback model. The faults name the field of the agent that leads there, under `base`; with
 /// no `spec` in the caller's input that is `base` itself.
 pub(super) async fn uses_of_agent(
     op: &OpContext,
@@ -49,10 +49,11 @@ pub(super) async fn uses_of_agent(
     path_of: impl Fn(&'static str) -> Vec<&'static str> + Send,
 ) -> Result<(Vec<ResourceId>, Vec<InvalidInput>), StoreError> {
     let (mut uses, mut faults) = (Vec::new(), Vec::new());
-    let roots = [("modelId", Some(spec.model_id)), ("sandboxProfileId", spec.sandbox_profile_id)];
-    for (field, root) in roots {
+    let fallbacks = spec.fallback_model_ids.iter().map(|id| ("fallbackModelIds", *id));
+    let profile = spec.sandbox_profile_id.map(|id| ("sandboxProfileId", id));
+    for (field, root) in std::iter::once(("modelId", spec.model_id)).chain(fallbacks).chain(profile) {
         let path = path_of(field);
-        let mut next = root;
+        let mut next = Some(root);
         // One reference leads to at most one other, so this is a chain: profile, connection, credential.
         while let Some(id) = next.take() {
             if uses.contains(&id) {
@@ -110,7 +111,10 @@ fn references(spec: &Spec) -> Vec<Reference> {
         Spec::Agent(spec) => {
             let model = Reference { field: "modelId", kind: ResourceKind::Model, id: spec.model_id };
             let profile = |id| Reference { field: "sandboxProfileId", kind: ResourceKind::SandboxProfile, id };
-            std::iter::once(model).chain(spec.sandbox_profile_id.map(profile)).collect()
+            let fallback =
+                |id: &ResourceId| Reference { field: "fallbackModelIds", kind: ResourceKind::Model, id: *id };
+            let fallbacks = spec.fallback_model_ids.iter().map(fallback);
+            std::iter::once(model).chain(fallbacks).chain(spec.sandbox_profile_id.map(profile)).collect()
         }
     }
 }

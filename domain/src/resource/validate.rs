@@ -3,6 +3,10 @@
 use super::model::{AgentSpec, ModelSpec, SandboxConnectionSpec, SandboxProfileSpec, SandboxTier, Spec};
 use crate::error::InvalidInput;
 
+/// Retries of one model call at most.
+const MAX_RETRIES: u32 = 10;
+/// Fallback models of an agent at most.
+const MAX_FALLBACKS: usize = 8;
 const MEBIBYTE: u64 = 1024 * 1024;
 
 /// A slug is 1 to 63 lower-case letters, digits and dashes, and starts and ends with a letter or a digit.
@@ -70,6 +74,10 @@ fn model(spec: &ModelSpec) -> Vec<InvalidInput> {
             "must be at least 1 and less than contextWindow",
         ));
     }
+    if spec.max_retries > MAX_RETRIES {
+        let rule = format!("must be from 0 to {MAX_RETRIES}");
+        faults.push(InvalidInput::new(["spec", "maxRetries"], "OUT_OF_RANGE", rule));
+    }
     let negative = spec.price.is_some_and(|version| {
         let price = version.price;
         [price.input_per_million, price.cached_input_per_million, price.output_per_million].iter().any(|p| p.0 < 0)
@@ -118,6 +126,7 @@ fn agent(spec: &AgentSpec, known_tools: &[&str]) -> Vec<InvalidInput> {
     if spec.instructions.len() > 64 * 1024 {
         faults.push(InvalidInput::new(["spec", "instructions"], "TOO_LONG", "must be at most 64 KiB"));
     }
+    faults.extend(fallbacks(spec));
     for (index, tool) in spec.tools.iter().enumerate() {
         let place = index.to_string();
         if !known_tools.contains(&tool.as_str()) {
@@ -131,6 +140,22 @@ fn agent(spec: &AgentSpec, known_tools: &[&str]) -> Vec<InvalidInput> {
         }
     }
     faults.extend(spec.loop_policy.validate(&["spec", "loopPolicy"]));
+    faults
+}
+
+fn fallbacks(spec: &AgentSpec) -> Vec<InvalidInput> {
+    let models: Vec<_> = spec.models().collect();
+    let mut faults = Vec::new();
+    if spec.fallback_model_ids.len() > MAX_FALLBACKS {
+        let rule = format!("must be at most {MAX_FALLBACKS} models");
+        faults.push(InvalidInput::new(["spec", "fallbackModelIds"], "TOO_MANY", rule));
+    }
+    for (index, model) in spec.fallback_model_ids.iter().enumerate() {
+        if models[..=index].contains(model) {
+            let rule = "is asked before already; remove it from the list";
+            faults.push(InvalidInput::new(["spec", "fallbackModelIds", &index.to_string()], "DUPLICATE", rule));
+        }
+    }
     faults
 }
 

@@ -14,7 +14,7 @@ use crate::ctx::{Principal, Scope};
 use crate::event::{Event, EventLog, Segment, encode_segment};
 use crate::execution::{
     AgentIteration, Change, Commit, Execution, ExecutionReader, ExecutionRef, ExecutionStatus, ExecutionStore, Fence,
-    NewExecution, Pins, Progress, StopCode, StopReason,
+    ModelPin, NewExecution, Pins, Progress, StopCode, StopReason,
 };
 use crate::ids::{
     ApiKeyId, ArtifactId, CommandId, ExecutionId, ModelCallId, PriceVersionId, PrincipalId, ProjectId, ResourceId,
@@ -126,6 +126,10 @@ impl Samples {
                 agent: self.version_id(),
                 model: self.version_id(),
                 model_credential: Some(self.version_id()),
+                fallbacks: vec![
+                    ModelPin { model: self.version_id(), credential: Some(self.version_id()) },
+                    ModelPin { model: self.version_id(), credential: None },
+                ],
                 profile: Some(self.version_id()),
                 connection: Some(self.version_id()),
                 connection_credential: None,
@@ -182,6 +186,9 @@ impl Samples {
             provider: "openai".to_owned(),
             deployment: "gpt-9 \u{1F600}".to_owned(),
             alias: "Nine".to_owned(),
+            fallback_index: 2,
+            fallback_because: Some(("MODEL_RATE_LIMITED".to_owned(), "too much".to_owned())),
+            tries: 3,
             parameters: json!({"temperature": 0.25, "stop": ["\u{0}", "ß"]}).as_object().cloned().unwrap(),
             price_version: Some(self.price_version_id()),
             price: Some(Price {

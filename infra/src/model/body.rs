@@ -5,6 +5,15 @@ use serde::de::IgnoredAny;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
 
+/// Whether a stream is asked to end with its usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UsageInStream {
+    /// By `stream_options`.
+    AskedFor,
+    /// The endpoint refuses to be asked.
+    Unasked,
+}
+
 /// The body of a chat completion. What the request says itself wins over its parameters.
 ///
 /// The messages are written as they stand: a long conversation goes out with every call.
@@ -14,8 +23,8 @@ pub(super) struct RequestBody<'a> {
 }
 
 impl<'a> RequestBody<'a> {
-    pub(super) fn new(request: &'a ModelRequest) -> Self {
-        Self { members: members(request), messages: &request.messages }
+    pub(super) fn new(request: &'a ModelRequest, usage: UsageInStream) -> Self {
+        Self { members: members(request, usage), messages: &request.messages }
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -36,7 +45,7 @@ impl Serialize for RequestBody<'_> {
 }
 
 /// All members but the messages.
-fn members(request: &ModelRequest) -> Map<String, Value> {
+fn members(request: &ModelRequest, usage: UsageInStream) -> Map<String, Value> {
     let mut body = request.parameters.clone();
     // A reply has one choice.
     body.remove("n");
@@ -50,8 +59,8 @@ fn members(request: &ModelRequest) -> Map<String, Value> {
     } else {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
-    match request.mode {
-        ReplyMode::Stream => {
+    match (request.mode, usage) {
+        (ReplyMode::Stream, UsageInStream::AskedFor) => {
             body.insert("stream".to_owned(), json!(true));
             let options = body.entry("stream_options").or_insert_with(|| json!({}));
             if !options.is_object() {
@@ -59,9 +68,9 @@ fn members(request: &ModelRequest) -> Map<String, Value> {
             }
             options["include_usage"] = json!(true);
         }
-        ReplyMode::Complete => {
+        (mode, _) => {
             body.remove("stream_options");
-            body.insert("stream".to_owned(), json!(false));
+            body.insert("stream".to_owned(), json!(mode == ReplyMode::Stream));
         }
     }
     body

@@ -8,6 +8,7 @@ use std::time::Duration;
 use domain::execution::CallContext;
 use domain::model_call::{
     DeltaSink, FinishReason, ModelCallEnd, ModelFailure, ModelFailureKind, ModelOutcome, ModelRequest, ReplyMode,
+    RetryAdvice,
 };
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response};
@@ -15,9 +16,12 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::assembly::Assembly;
+use super::body::UsageInStream;
 use super::failure::Fault;
 use super::limits::CallLimits;
 use super::redact::redact;
+use super::retry_after;
+use super::stream_options::{StreamOptions, is_complaint};
 use super::upstream_request::upstream_request;
 use crate::sse::{Decoder, Event, Limits};
 
@@ -50,9 +54,11 @@ enum Progress {
 /// A call under way.
 pub(super) struct Exchange<'a> {
     limits: &'a CallLimits,
+    stream_options: &'a StreamOptions,
     context: &'a CallContext,
     request: &'a ModelRequest,
     deltas: &'a dyn DeltaSink,
+    usage: UsageInStream,
     started: Instant,
     deadline: Instant,
     assembly: Assembly,
@@ -63,16 +69,23 @@ pub(super) struct Exchange<'a> {
 impl<'a> Exchange<'a> {
     pub(super) fn new(
         limits: &'a CallLimits,
+        stream_options: &'a StreamOptions,
         context: &'a CallContext,
         request: &'a ModelRequest,
         deltas: &'a dyn DeltaSink,
     ) -> Self {
         let started = Instant::now();
+        let usage = match stream_options.are_known_to(&request.endpoint.base_url) {
+            true => UsageInStream::AskedFor,
+            false => UsageInStream::Unasked,
+        };
         Self {
             limits,
+            stream_options,
             context,
             request,
             deltas,
+            usage,
             started,
             deadline: started + limits.total.min(context.time_left),
             assembly: Assembly::new(limits.reply_bytes),
@@ -83,7 +96,7 @@ impl<'a> Exchange<'a> {
 
     /// Sends the request and reads the reply to its end.
     pub(super) async fn run(&mut self, client: &Client) -> Result<FinishReason, Interruption> {
-        let request = upstream_request(client, self.request, &self.was_sent)?;
+        let request = upstream_request(client, self.request, self.usage, &self.was_sent)?;
         let sending = Box::pin(client.execute(request));
         let response = self.wait_until(self.first_byte_until(), sending).await?.map_err(Fault::of_transport)?;
         if !response.status().is_success() {
@@ -97,9 +110,9 @@ impl<'a> Exchange<'a> {
         let end = match result {
             Ok(reason) => ModelCallEnd::Finished(reason),
             Err(Interruption::Cancelled) => ModelCallEnd::Cancelled,
-            Err(Interruption::Failed(fault)) => ModelCallEnd::Failed(ModelFailure {
-                kind: fault.kind,
-                message: redact(&fault.message, self.request.endpoint.api_key.as_deref()),
+            Err(Interruption::Failed(Fault(failure))) => ModelCallEnd::Failed(ModelFailure {
+                message: redact(&failure.message, self.request.endpoint.api_key.as_deref()),
+                ..failure
             }),
         };
         ModelOutcome {
@@ -111,7 +124,7 @@ impl<'a> Exchange<'a> {
     }
 
     async fn refusal(&self, mut response: Response) -> Interruption {
-        let status = response.status();
+        let (status, advice) = (response.status(), retry_after::advice(response.headers()));
         let until = Instant::now() + ERROR_BODY_TIME;
         let mut body = Vec::new();
         while body.len() < MAX_ERROR_BODY_BYTES {
@@ -122,7 +135,16 @@ impl<'a> Exchange<'a> {
                 Ok(Ok(None) | Err(_)) | Err(Interruption::Failed(_)) => break,
             }
         }
-        Fault::of_status(status, &body).into()
+        let mut fault = Fault::of_status(status, advice, &body);
+        if self.has_asked_for_usage() && fault.0.kind == ModelFailureKind::Rejected && is_complaint(&fault.0.message) {
+            self.stream_options.note_refusal(&self.request.endpoint.base_url);
+            fault.0.advice = RetryAdvice::AtOnce;
+        }
+        fault.into()
+    }
+
+    fn has_asked_for_usage(&self) -> bool {
+        self.request.mode == ReplyMode::Stream && self.usage == UsageInStream::AskedFor
     }
 
     /// What came decides, not what was asked for: endpoints answer either with the other.
@@ -263,5 +285,5 @@ fn is_whole(event: &Event) -> bool {
 }
 
 fn broken(error: reqwest::Error) -> String {
-    Fault::of_transport(error).message
+    Fault::of_transport(error).0.message
 }

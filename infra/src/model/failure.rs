@@ -1,19 +1,16 @@
 //! What goes wrong at a provider, mapped to stable classes.
 
-use domain::model_call::ModelFailureKind;
+use domain::model_call::{ModelFailure, ModelFailureKind, RetryAdvice};
 use reqwest::StatusCode;
 use serde_json::Value;
 
 /// A failure whose message is not redacted yet.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) kind: ModelFailureKind,
-    pub(super) message: String,
-}
+pub(super) struct Fault(pub(super) ModelFailure);
 
 impl Fault {
     pub(super) fn new(kind: ModelFailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self(ModelFailure::new(kind, message))
     }
 
     pub(super) fn protocol(message: impl Into<String>) -> Self {
@@ -25,24 +22,37 @@ impl Fault {
     }
 
     /// An answer with a status that is not 2xx.
-    pub(super) fn of_status(status: StatusCode, body: &[u8]) -> Self {
+    pub(super) fn of_status(status: StatusCode, advice: RetryAdvice, body: &[u8]) -> Self {
         if status.is_redirection() {
-            return Self::protocol(format!("the model's endpoint answered {status}; redirects are not followed"));
+            let message = format!("the model's endpoint answered {status}; redirects are not followed");
+            return Self(ModelFailure::refusal(ModelFailureKind::Protocol, message, RetryAdvice::Pointless));
         }
-        let text = match serde_json::from_slice::<Value>(body) {
-            Ok(value) => error_text(value.get("error").unwrap_or(&value)),
-            Err(_) => String::from_utf8_lossy(body).into_owned(),
+        let error = serde_json::from_slice::<Value>(body).ok();
+        let error = error.as_ref().map(|value| value.get("error").unwrap_or(value));
+        let text = error.map_or_else(|| String::from_utf8_lossy(body).into_owned(), error_text);
+        let kind = match kind_of_status(status.as_u16()) {
+            ModelFailureKind::Rejected if is_too_long(error, &text) => ModelFailureKind::ContextTooLong,
+            kind => kind,
         };
+        let is_spent = status == StatusCode::PAYMENT_REQUIRED || error.is_some_and(is_quota_spent);
+        let advice = if is_spent { RetryAdvice::Pointless } else { advice };
         let message = format!("the model's endpoint answered {status}: {text}");
-        Self::new(kind_of_status(status.as_u16()), message.trim_end_matches([':', ' ']))
+        Self(ModelFailure::refusal(kind, message.trim_end_matches([':', ' ']), advice))
     }
 
     /// An error that came in a body of status 200: an object or a bare string.
     pub(super) fn of_envelope(error: &Value) -> Self {
-        let words = ["code", "type", "status"].map(|member| error.get(member));
-        let kind = words.iter().flatten().find_map(|word| kind_of_word(word));
-        let message = format!("the model's endpoint reported an error: {}", error_text(error));
-        Self::new(kind.unwrap_or(ModelFailureKind::ProviderError), message)
+        use ModelFailureKind::{ContextTooLong, Credentials, NotFound, ProviderError, RateLimited, Rejected};
+        let text = error_text(error);
+        let kind = words(error).find_map(kind_of_word).unwrap_or(ProviderError);
+        let kind = if kind == Rejected && is_too_long(Some(error), &text) { ContextTooLong } else { kind };
+        let message = format!("the model's endpoint reported an error: {text}");
+        Self(ModelFailure {
+            // An engine that broke down may have worked before.
+            is_refusal: matches!(kind, ContextTooLong | Credentials | NotFound | RateLimited | Rejected),
+            advice: if is_quota_spent(error) { RetryAdvice::Pointless } else { RetryAdvice::Unsaid },
+            ..ModelFailure::new(kind, message)
+        })
     }
 
     /// The request found no answer.
@@ -64,10 +74,30 @@ fn kind_of_status(status: u16) -> ModelFailureKind {
     match status {
         401 | 403 => ModelFailureKind::Credentials,
         402 | 429 => ModelFailureKind::RateLimited,
+        404 | 410 => ModelFailureKind::NotFound,
+        413 => ModelFailureKind::ContextTooLong,
         408 | 500.. => ModelFailureKind::ProviderError,
         400..500 => ModelFailureKind::Rejected,
         0..400 => ModelFailureKind::Protocol,
     }
+}
+
+fn words(error: &Value) -> impl Iterator<Item = &Value> {
+    ["code", "type", "status"].into_iter().filter_map(|member| error.get(member))
+}
+
+/// Endpoints say it in a code or only in words.
+fn is_too_long(error: Option<&Value>, text: &str) -> bool {
+    let code = error.into_iter().flat_map(words).filter_map(Value::as_str).any(|word| word.contains("context_length"));
+    let text = text.to_ascii_lowercase();
+    let phrases = ["context length", "context window", "context size", "prompt is too long"];
+    code || phrases.iter().any(|phrase| text.contains(phrase))
+}
+
+/// Too much at once passes; an account without money does not.
+fn is_quota_spent(error: &Value) -> bool {
+    let says = |word: &str| ["insufficient_quota", "billing", "credit"].iter().any(|spent| word.contains(spent));
+    words(error).filter_map(Value::as_str).any(says)
 }
 
 fn kind_of_word(word: &Value) -> Option<ModelFailureKind> {
@@ -83,7 +113,9 @@ fn kind_of_word(word: &Value) -> Option<ModelFailureKind> {
         Some(ModelFailureKind::RateLimited)
     } else if says(&["auth", "api_key", "permission", "forbidden"]) {
         Some(ModelFailureKind::Credentials)
-    } else if says(&["invalid_request", "context_length", "not_found", "bad_request", "unsupported"]) {
+    } else if says(&["not_found"]) {
+        Some(ModelFailureKind::NotFound)
+    } else if says(&["invalid_request", "context_length", "bad_request", "unsupported"]) {
         Some(ModelFailureKind::Rejected)
     } else if says(&["server_error", "overloaded", "unavailable", "internal"]) {
         Some(ModelFailureKind::ProviderError)

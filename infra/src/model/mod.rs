@@ -10,6 +10,8 @@ mod failure;
 mod limits;
 mod openai_compatible;
 mod redact;
+mod retry_after;
+mod stream_options;
 mod tool_slots;
 mod upstream_request;
 mod usage;

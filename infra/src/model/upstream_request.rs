@@ -9,17 +9,18 @@ use domain::model_call::{ModelFailureKind, ModelRequest, ReplyMode};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use reqwest::{Body, Client, Request, Url};
 
-use super::body::RequestBody;
+use super::body::{RequestBody, UsageInStream};
 use super::failure::Fault;
 
 /// The request; `was_sent` is set when its body is asked for.
 pub(super) fn upstream_request(
     client: &Client,
     request: &ModelRequest,
+    usage: UsageInStream,
     was_sent: &Arc<AtomicBool>,
 ) -> Result<Request, Fault> {
     let url = completions_url(&request.endpoint.base_url)?;
-    let bytes = RequestBody::new(request).to_bytes();
+    let bytes = RequestBody::new(request, usage).to_bytes();
     let accept = match request.mode {
         ReplyMode::Stream => "text/event-stream, application/json;q=0.5",
         ReplyMode::Complete => "application/json",

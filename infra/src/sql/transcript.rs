@@ -205,6 +205,10 @@ fn read_model_call(row: &QueryResult) -> Result<ModelCall, Fault> {
         provider: row.text("provider")?,
         deployment: row.text("deployment")?,
         alias: row.text("alias")?,
+        // Rows from before there were fallbacks have neither.
+        fallback_index: row.optional_int("fallback_index")?.unwrap_or(0),
+        fallback_because: row.optional_json("fallback_because")?,
+        tries: row.optional_int("tries")?.unwrap_or(1),
         parameters: row.json("parameters")?,
         price_version: row.optional_id("price_version")?,
         price: row.optional_json("price")?,

@@ -1,5 +1,5 @@
 //! The agent loop in this process, on a real store: what it does when the store fails around it, when its worker is
-//! lost, and where it stops. Models and sandboxes are played.
+//! lost, and where it stops. Models and sandboxes are played; where the provider matters, it is a server on loopback.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what these tests share fails by panicking, like them")]
 
 mod access;
@@ -7,6 +7,7 @@ mod books;
 mod cancels;
 mod failing_store;
 mod failpoints;
+mod fallbacks;
 mod fused_ports;
 mod limits;
 mod loop_policies;
@@ -17,6 +18,11 @@ mod mariadb;
 mod played_files;
 mod played_model;
 mod played_sandbox;
+#[path = "../model/provider.rs"]
+#[expect(dead_code, reason = "the tests of the adapter use all of it")]
+mod provider;
+mod provider_cases;
+mod retries;
 mod side_effects;
 mod small_ports;
 mod stage;

@@ -142,8 +142,7 @@ impl ModelRuntime for PlayedModel {
             }
             Then::TimesOut => {
                 tokio::time::sleep(context.time_left).await;
-                let message = "took too long".to_owned();
-                ModelCallEnd::Failed(ModelFailure { kind: ModelFailureKind::Timeout, message })
+                ModelCallEnd::Failed(ModelFailure::new(ModelFailureKind::Timeout, "took too long"))
             }
         };
         let tool_calls = turn.calls.into_iter().map(|(name, arguments)| (name.to_owned(), arguments)).collect();

@@ -11,7 +11,9 @@ use domain::budget::Limits;
 use domain::clock::{Clock, Timestamp};
 use domain::error::StoreError;
 use domain::event::{Event, EventBus as _, encode_segment, log_writer};
-use domain::execution::{Claimed, Execution, ExecutionRef, ExecutionStore, NewExecution, Pins, Progress, StopSignal};
+use domain::execution::{
+    Claimed, Execution, ExecutionRef, ExecutionStore, ModelPin, NewExecution, Pins, Progress, StopSignal,
+};
 use domain::ids::{PrincipalId, ResourceId, VersionId};
 use domain::model_call::ModelRuntime;
 use domain::money::{NanoUsd, Price};
@@ -23,6 +25,7 @@ use domain::sandbox::SandboxRuntime;
 use domain::testing::{Home, Ports as Stores, Samples};
 use domain::tool_call::SideEffect;
 use infra::clock::{OsEntropy, SystemClock};
+use infra::model::{CallLimits, OpenAiCompatible};
 use infra::sql::{SqlOptions, SqlStore};
 use sea_orm::{ConnectionTrait as _, Statement};
 use tempfile::TempDir;
@@ -149,12 +152,35 @@ impl Stage {
             samples: scene.samples.clone(),
             home: scene.home.clone(),
             bell,
-            cast: scene.cast,
+            cast: scene.cast.clone(),
             count: scene.count.clone(),
             tasks,
             sql,
             dir: None,
         }
+    }
+
+    /// Lets the agent ask these models in place of the played one, in this order, by a real adapter; gives their ids.
+    pub async fn ask_models(&mut self, specs: Vec<ModelSpec>, limits: CallLimits) -> Vec<ResourceId> {
+        let client = infra::http::client(Duration::from_secs(2)).unwrap();
+        let ports = Arc::get_mut(&mut self.ports).unwrap();
+        ports.models = Arc::new(OpenAiCompatible::new(client, limits));
+        let (mut ids, mut pins) = (Vec::new(), Vec::new());
+        for (index, spec) in specs.into_iter().enumerate() {
+            let slug = format!("asked-{index}");
+            let (id, model) = add(&self.stores, &self.samples, &self.home, &slug, Spec::Model(spec)).await;
+            self.stores.access.grant(self.use_of(id)).await.unwrap();
+            ids.push(id);
+            pins.push(ModelPin { model, credential: None });
+        }
+        self.cast.pins.model = pins.remove(0).model;
+        self.cast.pins.fallbacks = pins;
+        ids
+    }
+
+    /// What lets the agent use a resource.
+    pub fn use_of(&self, resource_id: ResourceId) -> Grant {
+        Grant { tenant_id: self.home.tenant.id, principal_id: self.cast.identity, action: Action::Use, resource_id }
     }
 
     /// An execution that is about to be started, and whose model says this.
@@ -168,7 +194,7 @@ impl Stage {
             agent_id: self.cast.agent,
             service_identity: self.cast.identity,
             started_by: self.home.owner,
-            pins: self.cast.pins,
+            pins: self.cast.pins.clone(),
             task: "Play.".to_owned(),
             limits,
             deadline_at: deadline.map(|after| now.plus(after)),
@@ -297,7 +323,7 @@ fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
 }
 
 /// Who plays.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Cast {
     agent: ResourceId,
     model: ResourceId,
@@ -322,6 +348,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
     let agent = AgentSpec {
         instructions: "Play.".to_owned(),
         model_id: model,
+        fallback_model_ids: Vec::new(),
         sandbox_profile_id: Some(profile),
         tools: ["note", "run_shell", "write_file"].map(str::to_owned).to_vec(),
         limits: Limits::default(),
@@ -338,6 +365,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
         agent: agent_version,
         model: model_version,
         model_credential: None,
+        fallbacks: Vec::new(),
         profile: Some(profile_version),
         connection: Some(connection_version),
         connection_credential: None,
@@ -345,7 +373,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
     Cast { agent, model, profile, identity, pins }
 }
 
-fn model_spec(samples: &Samples) -> ModelSpec {
+pub fn model_spec(samples: &Samples) -> ModelSpec {
     ModelSpec {
         protocol: ModelProtocol::OpenaiCompatible,
         provider: ModelSpec::SCRIPTED.to_owned(),
@@ -361,6 +389,7 @@ fn model_spec(samples: &Samples) -> ModelSpec {
             valid_from: Timestamp::from_micros(1),
             price: PRICE,
         }),
+        max_retries: ModelSpec::default_max_retries(),
     }
 }
 

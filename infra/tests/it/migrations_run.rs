@@ -68,15 +68,15 @@ async fn many_connections_migrate_sqlite_at_once() {
     many_at_once(&format!("sqlite://{}", dir.path().join("vitrine.db").display())).await;
 }
 
-/// A step that was cut off after its table, before it was recorded, can be run again.
+/// A step that was cut off after its table or its columns, before it was recorded, can be run again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_that_was_cut_off_runs_again() {
     for world in [World::sqlite().await, World::mariadb().await] {
         let connection = world.store.connection();
-        connection
-            .execute_unprepared("DELETE FROM seaql_migrations WHERE version LIKE '%event_segment'")
-            .await
-            .unwrap();
+        for step in ["%event_segment", "%model_call_columns"] {
+            let sql = format!("DELETE FROM seaql_migrations WHERE version LIKE '{step}'");
+            assert_eq!(connection.execute_unprepared(&sql).await.unwrap().rows_affected(), 1, "{step}");
+        }
         migrations::up(connection).await.unwrap();
         assert!(tables(&world.store).await.iter().any(|table| table == "event_segment"));
         world.close().await;

@@ -47,6 +47,35 @@ async fn headers_that_never_come() {
     assert!(outcome.was_sent);
 }
 
+/// Headers that come one byte at a time are read; those that never end are not waited for, however lively they are.
+#[tokio::test]
+async fn slow_headers() {
+    let bytewise = |steps: Vec<Step>| {
+        steps.into_iter().flat_map(|step| match step {
+            Step::Send(bytes) => bytes.chunks(1).map(|byte| Step::Send(byte.to_vec())).collect(),
+            other => vec![other],
+        })
+    };
+    let outcome = call(&Provider::playing(bytewise(stream([PIECE, FINISH])).collect()).await, short()).await;
+    assert_eq!(outcome.end, ModelCallEnd::Finished(FinishReason::Stop));
+    let head = b"HTTP/1.1 200 OK\r\nx-wait: ".to_vec();
+    let steps = vec![Step::Send(head), Step::Repeat(b"x".to_vec(), Duration::from_millis(20))];
+    let outcome = call(&Provider::playing(steps).await, short()).await;
+    assert_failed(&outcome, ModelFailureKind::Timeout, "did not begin");
+    assert!(outcome.was_sent);
+}
+
+/// Comments keep the connection alive and say nothing: a provider may send them while it thinks.
+#[tokio::test]
+async fn a_stream_of_nothing_but_comments_ends_with_the_time_of_the_call() {
+    let mut steps = chunked("text/event-stream", [PIECE]);
+    steps.push(Step::Repeat(b"8\r\n: wait\n\n\r\n".to_vec(), Duration::from_millis(20)));
+    let limits = CallLimits { total: Duration::from_millis(600), ..short() };
+    let outcome = call(&Provider::playing(steps).await, limits).await;
+    assert_failed(&outcome, ModelFailureKind::Timeout, "in all");
+    assert_eq!(outcome.reply.text, "par");
+}
+
 #[tokio::test]
 async fn headers_without_a_body() {
     let mut steps = chunked("text/event-stream", []);

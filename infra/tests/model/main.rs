@@ -12,3 +12,5 @@ mod refusals;
 mod requests;
 #[cfg(test)]
 mod streams;
+#[cfg(test)]
+mod tls;

@@ -1,5 +1,6 @@
 //! A provider on loopback: plays steps byte by byte, and keeps what it was asked.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,6 +23,8 @@ pub const KEY: &str = "sk-test-0123456789abcdef";
 pub enum Step {
     /// Writes these bytes and flushes.
     Send(Vec<u8>),
+    /// Writes these bytes again and again with this pause, until the connection is closed.
+    Repeat(Vec<u8>, Duration),
     /// Says nothing more and keeps the connection.
     Stall,
     /// Closes the connection.
@@ -37,7 +40,7 @@ pub struct Recorded {
 #[derive(Clone)]
 pub struct Provider {
     pub address: SocketAddr,
-    steps: Arc<Mutex<Vec<Step>>>,
+    answers: Arc<Mutex<VecDeque<Vec<Step>>>>,
     requests: Arc<Mutex<Vec<Recorded>>>,
     connections: Arc<AtomicUsize>,
     _stop: Arc<tokio_util::sync::DropGuard>,
@@ -49,20 +52,20 @@ impl Provider {
         let stop = CancellationToken::new();
         let provider = Self {
             address: listener.local_addr().unwrap(),
-            steps: Arc::default(),
+            answers: Arc::default(),
             requests: Arc::default(),
             connections: Arc::default(),
             _stop: Arc::new(stop.clone().drop_guard()),
         };
-        let (steps, requests) = (Arc::clone(&provider.steps), Arc::clone(&provider.requests));
+        let (answers, requests) = (Arc::clone(&provider.answers), Arc::clone(&provider.requests));
         let connections = Arc::clone(&provider.connections);
         let tasks = TaskTracker::new();
         tasks.clone().spawn(async move {
             while let Some(Ok((socket, _))) = stop.run_until_cancelled(listener.accept()).await {
                 connections.fetch_add(1, Ordering::Relaxed);
-                let (steps, requests, stop) = (Arc::clone(&steps), Arc::clone(&requests), stop.clone());
+                let (answers, requests, stop) = (Arc::clone(&answers), Arc::clone(&requests), stop.clone());
                 tasks.spawn(async move {
-                    stop.run_until_cancelled(serve(socket, &steps, &requests)).await;
+                    stop.run_until_cancelled(serve(socket, &answers, &requests)).await;
                 });
             }
         });
@@ -75,8 +78,14 @@ impl Provider {
         provider
     }
 
+    /// Answers every request like this.
     pub fn play(&self, steps: Vec<Step>) {
-        *self.steps.lock().unwrap() = steps;
+        self.play_in_turn([steps]);
+    }
+
+    /// Answers one request after another like this, and all further ones like the last.
+    pub fn play_in_turn(&self, answers: impl IntoIterator<Item = Vec<Step>>) {
+        *self.answers.lock().unwrap() = answers.into_iter().collect();
     }
 
     pub fn requests(&self) -> Vec<Recorded> {
@@ -92,11 +101,11 @@ impl Provider {
     }
 }
 
-async fn serve(mut socket: TcpStream, steps: &Mutex<Vec<Step>>, requests: &Mutex<Vec<Recorded>>) {
+async fn serve(mut socket: TcpStream, answers: &Mutex<VecDeque<Vec<Step>>>, requests: &Mutex<Vec<Recorded>>) {
     socket.set_nodelay(true).unwrap();
     while let Some(request) = read_request(&mut socket).await {
         requests.lock().unwrap().push(request);
-        let steps = steps.lock().unwrap().clone();
+        let steps = next_answer(&mut answers.lock().unwrap());
         for step in steps {
             match step {
                 Step::Send(bytes) => {
@@ -104,11 +113,21 @@ async fn serve(mut socket: TcpStream, steps: &Mutex<Vec<Step>>, requests: &Mutex
                         return;
                     }
                 }
+                Step::Repeat(bytes, pause) => {
+                    while socket.write_all(&bytes).await.is_ok() {
+                        tokio::time::sleep(pause).await;
+                    }
+                    return;
+                }
                 Step::Stall => std::future::pending().await,
                 Step::Close => return,
             }
         }
     }
+}
+
+fn next_answer(answers: &mut VecDeque<Vec<Step>>) -> Vec<Step> {
+    if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }.unwrap_or_default()
 }
 
 async fn read_request(socket: &mut TcpStream) -> Option<Recorded> {
@@ -148,8 +167,13 @@ pub fn stream<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Step> {
 }
 
 pub fn answer(status: &str, media_type: &str, body: &str) -> Vec<Step> {
+    answer_with(status, &format!("content-type: {media_type}\r\n"), body)
+}
+
+/// `headers` are whole lines, each with its line end.
+pub fn answer_with(status: &str, headers: &str, body: &str) -> Vec<Step> {
     let length = body.len();
-    let head = format!("HTTP/1.1 {status}\r\ncontent-type: {media_type}\r\ncontent-length: {length}\r\n\r\n");
+    let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n");
     vec![Step::Send(format!("{head}{body}").into_bytes())]
 }
 

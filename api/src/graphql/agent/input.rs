@@ -33,6 +33,8 @@ pub struct AgentSpecInput {
     instructions: String,
     /// The model that it thinks with.
     model_id: ID,
+    /// The models that are asked when that one fails, in order; at most 8.
+    fallback_model_ids: Option<Vec<ID>>,
     /// The sandbox profile for tools that run code.
     sandbox_profile_id: Option<ID>,
     /// Names of the tools that it may call.
@@ -117,9 +119,14 @@ impl AgentSpecInput {
     fn read(self, faults: &mut Faults) -> Content {
         let limits = self.limits.map(|limits| limits.read(&["spec", "limits"], faults));
         let policy = self.loop_policy.map(LoopPolicyInput::read);
+        let fallbacks = self.fallback_model_ids.unwrap_or_default();
+        let fallbacks = fallbacks.iter().enumerate();
+        let fallback_model_ids =
+            fallbacks.map(|(index, id)| faults.id(&["spec", "fallbackModelIds", &index.to_string()], id)).collect();
         Content::Spec(Spec::Agent(resource::AgentSpec {
             instructions: self.instructions,
             model_id: faults.id(&["spec", "modelId"], &self.model_id),
+            fallback_model_ids,
             sandbox_profile_id: faults.optional_id(&["spec", "sandboxProfileId"], self.sandbox_profile_id.as_ref()),
             tools: self.tools,
             limits: limits.unwrap_or_default(),

@@ -46,6 +46,16 @@ impl AgentVersion {
         Ok(visible_latest(ctx, self.spec.model_id).await?.and_then(ModelVersion::new))
     }
 
+    /// The newest published versions of the models that are asked when that one fails, in order; without those that the
+    /// caller may not see.
+    async fn fallback_models(&self, ctx: &Context<'_>) -> Result<Vec<ModelVersion>, ApiError> {
+        let mut models = Vec::new();
+        for id in &self.spec.fallback_model_ids {
+            models.extend(visible_latest(ctx, *id).await?.and_then(ModelVersion::new));
+        }
+        Ok(models)
+    }
+
     /// The newest published version of the sandbox profile that it names.
     async fn sandbox_profile(&self, ctx: &Context<'_>) -> Result<Option<SandboxProfileVersion>, ApiError> {
         match self.spec.sandbox_profile_id {

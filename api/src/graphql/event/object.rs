@@ -104,7 +104,9 @@ events! {
     }
 
     /// A model call was reserved and is about to be sent.
-    ModelCallStarted(iteration, model_call_id, alias, deployment, reserved_cost, reserved_tokens) {
+    ModelCallStarted(
+        iteration, model_call_id, alias, deployment, reserved_cost, reserved_tokens, fallback_index, fallback_because
+    ) {
         /// The iteration that makes it.
         iteration: i32 = int(iteration),
         /// The call.
@@ -117,6 +119,24 @@ events! {
         reserved_cost: Money = reserved_cost.into(),
         /// Tokens that it may use at most.
         reserved_tokens: BigInt = reserved_tokens.into(),
+        /// Its model's place in the list that the execution pins: 0 is the agent's own model.
+        fallback_index: i32 = int(fallback_index),
+        /// Why the model before it in the list gave way; null for the agent's own model.
+        fallback_because: Option<CallError> = fallback_because.map(CallError::from),
+    }
+
+    /// A try of a model call failed at no cost; the request is sent again after a pause.
+    ModelCallRetried(iteration, model_call_id, try_number, error, wait_ms) {
+        /// The iteration that makes it.
+        iteration: i32 = int(iteration),
+        /// The call.
+        model_call_id: ID = model_call_id.to_string().into(),
+        /// Which try failed: 1, 2, 3, ...
+        try_number: i32 = int(try_number),
+        /// Why it failed.
+        error: Option<CallError> = Some(error.into()),
+        /// Milliseconds of the pause.
+        wait_ms: i32 = int(wait_ms),
     }
 
     /// A piece of a model's reply.

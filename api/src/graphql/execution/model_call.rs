@@ -59,6 +59,21 @@ impl ModelCall {
         &self.call.alias
     }
 
+    /// Its model's place in the list that the execution pins: 0 is the agent's own model, 1 its first fallback.
+    async fn fallback_index(&self) -> i32 {
+        int(self.call.fallback_index)
+    }
+
+    /// Why the model before it in the list gave way to a fallback; null for the agent's own model.
+    async fn fallback_because(&self) -> Option<CallError> {
+        self.call.fallback_because.clone().map(CallError::from)
+    }
+
+    /// How often the request was sent, or was to be sent; 0 while the call is under way.
+    async fn tries(&self) -> i32 {
+        int(self.call.tries)
+    }
+
     /// Parameters that were sent.
     async fn parameters(&self) -> Option<Json> {
         Some(Json::object(&self.call.parameters))
@@ -73,7 +88,10 @@ impl ModelCall {
         let Some(execution) = loader.load_one(self.execution).await? else {
             return Ok(None);
         };
-        let price = match loader.load_one(execution.pins.model).await?.map(|version| version.spec) {
+        let Some(pin) = execution.pins.models().into_iter().nth(self.call.fallback_index as usize) else {
+            return Ok(None);
+        };
+        let price = match loader.load_one(pin.model).await?.map(|version| version.spec) {
             Some(Spec::Model(spec)) => spec.price,
             Some(_) | None => None,
         };

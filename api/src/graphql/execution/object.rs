@@ -17,6 +17,7 @@ use crate::graphql::connection::{Listing, listing, page_request};
 use crate::graphql::context::ContextExt;
 use crate::graphql::error::ApiError;
 use crate::graphql::loader::{FilesOf, SandboxesOf};
+use crate::graphql::model::ModelVersion;
 use crate::graphql::resource::{visible, visible_version};
 use crate::graphql::scalar::{BigInt, DateTime, Json, int};
 
@@ -47,6 +48,16 @@ impl Execution {
     /// The version of the agent that it runs, whatever was published later.
     async fn agent_version(&self, ctx: &Context<'_>) -> Result<Option<AgentVersion>, ApiError> {
         Ok(visible_version(ctx, self.0.pins.agent).await?.and_then(AgentVersion::new))
+    }
+
+    /// The versions of the models that it asks, whatever was published later: the agent's own and its fallbacks, in
+    /// order; without those that the caller may not see.
+    async fn model_versions(&self, ctx: &Context<'_>) -> Result<Vec<ModelVersion>, ApiError> {
+        let mut models = Vec::new();
+        for pin in self.0.pins.models() {
+            models.extend(visible_version(ctx, pin.model).await?.and_then(ModelVersion::new));
+        }
+        Ok(models)
     }
 
     /// What the agent is to do.

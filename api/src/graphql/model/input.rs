@@ -35,6 +35,8 @@ pub struct ModelSpecInput {
     max_output_tokens: i32,
     /// What it costs; without a price, no cost limit can be set.
     price: Option<PriceInput>,
+    /// How often a request for which the provider did nothing is sent again, from 0 to 10; 2 when left out.
+    max_retries: Option<i32>,
 }
 
 /// A model with its first version.
@@ -115,6 +117,10 @@ impl ModelSpecInput {
             // The domain's rule reports 0.
             max_output_tokens: u32::try_from(self.max_output_tokens).unwrap_or(0),
             price: self.price.map(|price| price.read(price_id, op.clock.now(), faults)),
+            // The domain's rule reports what is negative.
+            max_retries: self
+                .max_retries
+                .map_or(ModelSpec::default_max_retries(), |most| u32::try_from(most).unwrap_or(u32::MAX)),
         }))
     }
 }

@@ -80,6 +80,11 @@ impl ModelVersion {
         self.spec.price.map(PriceVersion::from)
     }
 
+    /// How often a request for which the provider did nothing is sent again.
+    async fn max_retries(&self) -> i32 {
+        int(self.spec.max_retries)
+    }
+
     /// True when a written conversation answers in place of a model.
     async fn scripted(&self) -> bool {
         self.spec.is_scripted()

@@ -66,6 +66,9 @@ impl Rows {
         (iteration.agent_state_ref, iteration.ended_at) = (None, None);
         let model_call = ModelCall {
             state: CallState::Started,
+            fallback_index: 0,
+            fallback_because: None,
+            tries: 0,
             price_version: None,
             price: None,
             usage: TokenUsage::default(),

@@ -33,6 +33,7 @@ fn version(samples: &Samples, resource_id: ResourceId, state: VersionState, inst
     let spec = AgentSpec {
         instructions: instructions.to_owned(),
         model_id: samples.resource_id(),
+        fallback_model_ids: vec![samples.resource_id(), samples.resource_id()],
         sandbox_profile_id: None,
         tools: vec!["run_python".to_owned()],
         limits: Limits::default(),

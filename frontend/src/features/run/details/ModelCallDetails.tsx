@@ -16,15 +16,29 @@ export function ModelCallDetails({ call }: { call: ModelCallView }) {
       <Heading>Model call</Heading>
       <Facts>
         <Fact name="Model">{call.alias}</Fact>
+        <Fact name="Asked as" tone={call.fallbackIndex > 0 ? "warn" : undefined}>
+          {call.fallbackIndex > 0 ? `fallback ${call.fallbackIndex}` : null}
+        </Fact>
         <Fact name="Provider">{more?.provider}</Fact>
         <Fact name="Deployment">{call.deployment}</Fact>
         <Fact name="State" tone={TONES[modelState(call)]}>
           {call.state === "STARTED" ? "running" : call.state.toLowerCase()}
         </Fact>
         <Fact name="Ended with">{call.finishReason?.toLowerCase().replaceAll("_", " ")}</Fact>
+        <Fact name="Tries">{call.failedTries.length > 0 ? formatExact(call.failedTries.length + 1) : null}</Fact>
         <Fact name="Time">{call.durationMs === null ? null : formatDuration(call.durationMs)}</Fact>
         <Fact name="First text">{more?.firstDeltaMs == null ? null : `after ${formatDuration(more.firstDeltaMs)}`}</Fact>
       </Facts>
+      {call.fallbackBecause !== null && (
+        <p className={classes.fault}>
+          The model before it failed: <code>{call.fallbackBecause.code}</code> {call.fallbackBecause.message}
+        </p>
+      )}
+      {call.failedTries.map(({ error, waitMs }, index) => (
+        <p key={index} className={classes.fault}>
+          Try {index + 1}: <code>{error?.code}</code> {error?.message} Sent again after {formatDuration(waitMs)}.
+        </p>
+      ))}
       {call.error !== null && (
         <p className={classes.fault}>
           <code>{call.error.code}</code> {call.error.message}

@@ -2,7 +2,7 @@ import { readFragment } from "@/graphql/generated";
 import { advanceBudget, readBudget } from "./budget";
 import { StopReasonFields } from "./events.graphql";
 import { addItem, editIteration, startIteration } from "./iterations";
-import { editModelCall, finishModelCall, startModelCall } from "./modelCalls";
+import { editModelCall, finishModelCall, retryModelCall, startModelCall } from "./modelCalls";
 import { appendOutput } from "./output";
 import { editToolCall, finishToolCall, startToolCall } from "./toolCalls";
 import type { EventOf, RunEvent, RunView } from "./types";
@@ -21,6 +21,8 @@ export function applyEvent(view: RunView, event: RunEvent): RunView {
       return editIteration(view, event.iteration, (iteration) => ({ ...iteration, endedAt: at }));
     case "ModelCallStarted":
       return startModelCall(view, event, at);
+    case "ModelCallRetried":
+      return retryModelCall(view, event);
     case "ModelCallDelta":
       return editModelCall(view, event.modelCallId, (call) => ({ ...call, text: call.text + event.text }));
     case "ModelCallFinished":

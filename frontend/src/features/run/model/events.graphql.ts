@@ -29,6 +29,20 @@ export const RunEventFields = graphql(`
         amount
       }
       reservedTokens
+      fallbackIndex
+      fallbackBecause {
+        code
+        message
+      }
+    }
+    ... on ModelCallRetried {
+      modelCallId
+      tryNumber
+      error {
+        code
+        message
+      }
+      waitMs
     }
     ... on ModelCallDelta {
       modelCallId

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { EMPTY_FOLD, foldEvent, foldEvents } from "./fold";
 import { consequenceOf, iterationsOf, kindOf } from "./loops";
 import { OUTPUT_CAP } from "./output";
+import { stepsOf } from "./steps";
 import { TestLog, wireBudget } from "./testLog";
 import type { LoopView, RunEvent, RunView } from "./types";
 
@@ -273,6 +274,30 @@ describe("the end", () => {
     const view = viewOf(log);
     expect(view.modelCalls["m1"]).toMatchObject({ state: "FAILED", error: { code: "PROVIDER_UNAVAILABLE" } });
     expect([view.status, view.answer]).toEqual(["FAILED", null]);
+  });
+
+  it("shows each try of a call, and which model of the list answered", () => {
+    const error = { code: "MODEL_PROVIDER_ERROR", message: "Overloaded." };
+    const log = TestLog.begun()
+      .add("ModelCallStarted", { iteration: 1, modelCallId: "own" })
+      .add("ModelCallRetried", { modelCallId: "own", tryNumber: 1, error, waitMs: 400 })
+      .add("ModelCallRetried", { modelCallId: "own", tryNumber: 2, error, waitMs: 900 })
+      .add("ModelCallFinished", { iteration: 1, modelCallId: "own", modelCallState: "FAILED", finishReason: null, error })
+      .add("ModelCallStarted", { iteration: 1, modelCallId: "next", alias: "second", fallbackIndex: 1, fallbackBecause: error })
+      .add("ModelCallFinished", { iteration: 1, modelCallId: "next" })
+      .add("IterationFinished", { iteration: 1 })
+      .add("IterationStarted", { iteration: 2 });
+    const view = viewOf(log);
+    expect(view.modelCalls["own"]).toMatchObject({
+      fallbackIndex: 0,
+      fallbackBecause: null,
+      failedTries: [
+        { error, waitMs: 400 },
+        { error, waitMs: 900 },
+      ],
+    });
+    expect(view.modelCalls["next"]).toMatchObject({ alias: "second", fallbackIndex: 1, fallbackBecause: error, failedTries: [] });
+    expect(stepsOf(view)[0]?.state).toBe("ok");
   });
 
   it("shows a refused tool call that never started, and replaces an artifact of the same name", () => {

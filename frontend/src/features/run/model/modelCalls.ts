@@ -8,6 +8,8 @@ export function startModelCall(view: RunView, event: EventOf<"ModelCallStarted">
     deployment: event.deployment,
     reservedCost: Number(event.reservedCost.amount),
     reservedTokens: Number(event.reservedTokens),
+    fallbackIndex: event.fallbackIndex,
+    fallbackBecause: event.fallbackBecause,
   };
   return addModelCall(view, call);
 }
@@ -20,6 +22,11 @@ function addModelCall(view: RunView, call: ModelCallView): RunView {
 export function editModelCall(view: RunView, id: string, edit: (call: ModelCallView) => ModelCallView): RunView {
   const call = view.modelCalls[id];
   return call === undefined ? view : { ...view, modelCalls: { ...view.modelCalls, [id]: edit(call) } };
+}
+
+export function retryModelCall(view: RunView, event: EventOf<"ModelCallRetried">): RunView {
+  const { error, waitMs } = event;
+  return editModelCall(view, event.modelCallId, (call) => ({ ...call, failedTries: [...call.failedTries, { error, waitMs }] }));
 }
 
 /** A call that a superseded part began may be settled afterwards: it is put back, so that its cost is seen. */
@@ -54,6 +61,9 @@ function blankModelCall(id: string, iteration: number, sequence: number, at: num
     sequence,
     alias: "",
     deployment: "",
+    fallbackIndex: 0,
+    fallbackBecause: null,
+    failedTries: [],
     state: "STARTED",
     text: "",
     reservedCost: 0,

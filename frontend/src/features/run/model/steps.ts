@@ -61,7 +61,9 @@ export function toolState({ state, exitCode }: ToolCallView): StepState {
 /** An iteration whose last word was a failure shows it; one that recovered inside does not. */
 function stateOf(iteration: IterationView, leaves: StepLeaf[], view: RunView): StepState {
   if (iteration.endedAt === null) return "running";
-  const states = leaves.filter((leaf) => leaf.state !== "lost").map((leaf) => leaf.state);
+  const last = leaves.findLast((leaf) => leaf.type === "model");
+  const isMadeGood = (leaf: StepLeaf) => leaf.state === "lost" || (leaf.type === "model" && leaf !== last);
+  const states = leaves.filter((leaf) => !isMadeGood(leaf)).map((leaf) => leaf.state);
   if (states.includes("bad")) return "bad";
   if (states.includes("stopped") || states.includes("running")) return "stopped";
   if (states.length > 0 || view.status === "SUCCEEDED" || view.endedAt === null) return "ok";

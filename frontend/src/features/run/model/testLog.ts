@@ -6,7 +6,7 @@ type Name = RunEvent["__typename"];
 type Fields<N extends Name> = Partial<Omit<EventOf<N>, "__typename" | "budget" | "stopReason">> & Record<string, unknown>;
 
 const DEFAULTS: { [N in Name]?: Record<string, unknown> } = {
-  ModelCallStarted: { alias: "auditor", deployment: "demo", reservedCost: { amount: "0.004" }, reservedTokens: "2400" },
+  ModelCallStarted: { alias: "auditor", deployment: "demo", reservedCost: { amount: "0.004" }, reservedTokens: "2400", fallbackIndex: 0, fallbackBecause: null },
   ModelCallFinished: {
     modelCallState: "SETTLED",
     finishReason: "TOOL_CALLS",

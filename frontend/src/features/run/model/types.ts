@@ -28,12 +28,22 @@ export interface TokensByKind {
   total: number;
 }
 
+/** A try that failed at no cost; the request was sent again after the pause. */
+export interface FailedTry {
+  error: CallFault | null;
+  waitMs: number;
+}
+
 export interface ModelCallView {
   id: string;
   iteration: number;
   sequence: number;
   alias: string;
   deployment: string;
+  /** The model's place in the pinned list; 0 is the agent's own. */
+  fallbackIndex: number;
+  fallbackBecause: CallFault | null;
+  failedTries: readonly FailedTry[];
   state: CallState;
   text: string;
   reservedCost: number;

@@ -40,7 +40,9 @@ function summaryOf(iteration: IterationView, view: RunView): string {
   const calls = iteration.items.flatMap(({ key }) => view.modelCalls[key] ?? []);
   const tokens = calls.reduce((sum, call) => sum + (call.tokens?.total ?? 0), 0);
   const cost = calls.reduce((sum, call) => sum + (call.cost ?? 0), 0);
+  const last = calls.at(-1);
   return [
+    ...(last !== undefined && last.fallbackIndex > 0 ? [`${last.alias} (fallback ${last.fallbackIndex})`] : []),
     ...(tokens > 0 ? [`${formatCount(tokens)} tokens`, formatStepMoney(cost)] : []),
     iteration.endedAt === null ? "running" : formatDuration(iteration.endedAt - iteration.startedAt),
   ].join(" · ");

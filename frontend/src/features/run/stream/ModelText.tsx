@@ -15,7 +15,7 @@ export const ModelText = memo(function ModelText({ call, onSelect }: Props) {
   return (
     <div className={classes.say} id={call.id} data-writing={isWriting || undefined}>
       {call.text !== "" && <Markdown text={call.text} streaming={isWriting} />}
-      {isWriting && call.text === "" && <p className={classes.thinking}>Waiting for {call.alias || "the model"}</p>}
+      {isWriting && call.text === "" && <p className={classes.thinking}>{waitingFor(call)}</p>}
       {trouble !== null && (
         <p className={classes.line} data-tone={call.state === "FAILED" ? "bad" : "warn"}>
           <span>{trouble}</span>
@@ -27,6 +27,13 @@ export const ModelText = memo(function ModelText({ call, onSelect }: Props) {
     </div>
   );
 });
+
+function waitingFor({ alias, failedTries }: ModelCallView): string {
+  const waiting = `Waiting for ${alias || "the model"}`;
+  const last = failedTries.at(-1);
+  if (last === undefined) return waiting;
+  return `${waiting}, try ${failedTries.length + 1}: ${last.error?.message ?? "the one before failed"}`;
+}
 
 function troubleOf(call: ModelCallView): string | null {
   const charged = call.cost ?? call.reservedCost;
