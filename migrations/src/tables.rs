@@ -164,9 +164,48 @@ const EXECUTIONS: [(&str, &str); 10] = [
     ),
 ];
 
+/// An account's row says what may be used; each period has a row of its own, made by the first hold or top-up in it. A
+/// hold's row goes with its settlement: what is left over at the end of everything is a fault.
+const BUDGETS: [(&str, &str); 5] = [
+    (
+        "budget_account",
+        "tenant_id {id} NOT NULL, id {id} NOT NULL, scope {id} NOT NULL, subject_id {id} NOT NULL, period {id} NOT NULL,
+         max_nano_usd {int}, max_tokens {int}, warning_levels {bytes} NOT NULL, created_at {int} NOT NULL,
+         PRIMARY KEY (tenant_id, id), UNIQUE (tenant_id, subject_id, period),
+         FOREIGN KEY (tenant_id) REFERENCES tenant (id)",
+    ),
+    (
+        "budget_period",
+        "tenant_id {id} NOT NULL, account_id {id} NOT NULL, starts_at {int} NOT NULL,
+         spent_nano_usd {int} NOT NULL, spent_tokens {int} NOT NULL,
+         reserved_nano_usd {int} NOT NULL, reserved_tokens {int} NOT NULL,
+         added_nano_usd {int} NOT NULL, added_tokens {int} NOT NULL,
+         PRIMARY KEY (tenant_id, account_id, starts_at)",
+    ),
+    (
+        "budget_hold",
+        "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, model_call_id {id} NOT NULL, ordinal {int} NOT NULL,
+         account_id {id} NOT NULL, starts_at {int} NOT NULL, nano_usd {int} NOT NULL, tokens {int} NOT NULL,
+         PRIMARY KEY (tenant_id, execution_id, model_call_id, ordinal)",
+    ),
+    (
+        "budget_warned",
+        "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, account_id {id} NOT NULL, starts_at {int} NOT NULL,
+         cost_level {int} NOT NULL, token_level {int} NOT NULL,
+         PRIMARY KEY (tenant_id, execution_id, account_id, starts_at)",
+    ),
+    (
+        "budget_top_up",
+        "tenant_id {id} NOT NULL, id {id} NOT NULL, account_id {id}, execution_id {id}, starts_at {int},
+         nano_usd {int} NOT NULL, tokens {int} NOT NULL, reason {bytes} NOT NULL, requested_by {id} NOT NULL,
+         created_at {int} NOT NULL, key_hash {id} NOT NULL, request_hash {id} NOT NULL,
+         PRIMARY KEY (tenant_id, id), UNIQUE (tenant_id, key_hash)",
+    ),
+];
+
 /// All steps, in the order in which they are applied.
 pub fn steps() -> Vec<Step> {
-    let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS);
+    let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(BUDGETS);
     tables
         .enumerate()
         .map(|(index, (table, body))| Step { name: format!("m{:04}_{table}", index + 1), table, body })

@@ -13,6 +13,7 @@ mod heartbeat;
 mod resume;
 mod run;
 mod sandbox_session;
+pub(crate) mod warnings;
 
 pub(crate) use claim::Moving;
 pub use claim::{Claim, Pinned, PinnedSandbox, Ports};

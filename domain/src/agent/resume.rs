@@ -4,7 +4,7 @@ use super::claim::{Claim, Pinned, PinnedSandbox};
 use super::conversation::Conversation;
 use super::halt::Halt;
 use crate::artifact::{StoredText, load_text, sha256_hex};
-use crate::budget::Limit;
+use crate::budget::{Amount, Limit};
 use crate::event::Event;
 use crate::execution::{AgentIteration, Change, ExecutionStatus, IterationRecord, StopCause, StopCode};
 use crate::ids::VersionId;
@@ -100,6 +100,8 @@ async fn close_open_calls(claim: &Claim, transcript: &mut [IterationRecord]) -> 
             lose_model_call(call, now);
             closed.push(finished_event(call, 0));
             changes.push(Change::SaveModelCall(Box::new(call.clone())));
+            let used = Amount { cost: call.cost, tokens: call.usage.total() };
+            changes.push(Change::SettleAccounts { call: call.id, used });
             lost.push(call.clone());
         }
         for call in record.tool_calls.iter_mut().filter(|call| call.state == ToolCallState::Started) {
@@ -213,7 +215,7 @@ fn remember(claim: &Claim, record: &IterationRecord) {
 
 /// The worker may have been lost between the failure that was one too many and the end.
 fn check_tool_errors(claim: &Claim) -> Result<(), Halt> {
-    let Some(most) = claim.execution.limits.max_errors_per_tool else { return Ok(()) };
+    let Some(most) = claim.limits().max_errors_per_tool else { return Ok(()) };
     let is_over = claim.moving().tool_errors.values().any(|errors| *errors >= most);
     if is_over { Err(Halt::Limit(Limit::ErrorsPerTool)) } else { Ok(()) }
 }

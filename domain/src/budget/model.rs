@@ -114,7 +114,8 @@ pub struct Budget {
 }
 
 /// A limit, named when it was hit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Limit {
     /// Of iterations.
     Iterations,

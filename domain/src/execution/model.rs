@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::artifact::Artifact;
-use crate::budget::{Budget, Limits, Used};
+use crate::budget::{AccountHold, Amount, Budget, Limits, Used, Warned};
 use crate::clock::Timestamp;
 use crate::ctx::{Principal, Scope};
 use crate::event::Segment;
-use crate::ids::{CommandId, ExecutionId, PrincipalId, ProjectId, ResourceId, TenantId, VersionId};
+use crate::ids::{
+    AccountId, CommandId, ExecutionId, ModelCallId, PrincipalId, ProjectId, ResourceId, TenantId, VersionId,
+};
 use crate::model_call::ModelCall;
 use crate::sandbox::Sandbox;
 use crate::tool_call::ToolCall;
@@ -309,6 +311,28 @@ pub enum Change {
     },
     /// A command is done with.
     ApplyCommand(CommandId),
+    /// Holds the worst case of a model call on every account that applies, or refuses the whole commit with
+    /// `AccountRefused`: when an account has no room, when its period is over, or when other accounts apply than these.
+    HoldAccounts(AccountHold),
+    /// Ends what a model call holds, in the periods in which it was taken, and spends what it used. One that holds
+    /// nothing changes nothing.
+    SettleAccounts {
+        /// The call.
+        call: ModelCallId,
+        /// What it used.
+        used: Amount,
+    },
+    /// The execution was warned that an account is used up to these levels.
+    NoteWarned {
+        /// The account.
+        account: AccountId,
+        /// The begin of its period.
+        starts_at: Timestamp,
+        /// The levels.
+        warned: Warned,
+    },
+    /// The execution's own limits were raised.
+    SaveLimits(Limits),
 }
 
 /// One iteration: a model request, its reply, the tool calls that it asked for and their results.

@@ -3,6 +3,7 @@
 //! It is authorised, reserved, sent, settled and recorded, in this order, by [`run`]. A reply that was cut off is stored
 //! as partial and is never shown as complete. What a provider's wire looks like is the adapter's business.
 
+mod accounts;
 mod model;
 mod ports;
 pub mod run;

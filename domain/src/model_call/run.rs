@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use super::accounts::{self, Desk};
 use super::model::{
     CallState, FinishReason, ModelCall, ModelCallEnd, ModelEndpoint, ModelFailureKind, ModelOutcome, ModelRequest,
     ReplyMode, RequestedToolCall,
@@ -13,7 +14,7 @@ use super::ports::DeltaSink;
 use crate::access::AccessError;
 use crate::agent::{Claim, Conversation, Halt};
 use crate::artifact::{StoredText, store_text};
-use crate::budget::{Estimate, Limit, ModelCallReservation, estimate_input};
+use crate::budget::{self, Amount, Estimate, Limit, ModelCallReservation, Refused, estimate_input};
 use crate::event::{Event, EventError, JournalError};
 use crate::execution::{AgentIteration, Change, StopCause, StopCode};
 use crate::ids::{ModelCallId, ToolCallId};
@@ -72,30 +73,47 @@ async fn reserve(claim: &Claim, conversation: &Conversation, iteration: &AgentIt
     let request = serde_json::to_string(conversation.messages()).unwrap_or_default();
     let request = store_text(&*claim.ports.artifacts, claim.scope(), request).await?;
     let mut row = new_row(claim, model, iteration.number, request);
-    let mut reserved: Result<ModelCallReservation, Limit> = Err(Limit::ModelCalls);
-    claim
-        .record(|moving| {
-            let mut budget = claim.budget_of(moving);
-            reserved = budget.reserve_model_call(estimate(model, conversation));
-            let Ok(reservation) = reserved else { return (Vec::new(), Vec::new()) };
-            moving.progress.used = budget.used;
-            row.reserved = reservation.cost;
-            row.reserved_tokens = reservation.tokens;
-            // Until it is settled, a call stands with its worst case: that is what it costs if its worker is lost.
-            row.usage = worst_case(&reservation);
-            let started = Event::ModelCallStarted {
-                iteration: row.iteration,
-                model_call_id: row.id,
-                alias: row.alias.clone(),
-                deployment: row.deployment.clone(),
-                reserved_cost: row.reserved,
-                reserved_tokens: row.reserved_tokens,
-            };
-            (vec![Change::SaveModelCall(Box::new(row.clone()))], vec![started])
-        })
-        .await?;
-    let reservation = reserved.map_err(Halt::Limit)?;
-    Ok(StartedCall { row, reservation, began: claim.ports.clock.monotonic() })
+    let estimate = estimate(model, conversation);
+    let mut desk = Desk::open(claim);
+    loop {
+        desk.look(claim, estimate).await?;
+        let mut reserved: Result<ModelCallReservation, Refused> = Err(Refused::Own(Limit::ModelCalls));
+        let written = claim
+            .record_hold(|moving| {
+                let mut budget = claim.budget_of(moving);
+                reserved = budget::reserve(&mut budget, &desk.accounts, estimate, desk.patience);
+                let Ok(reservation) = &reserved else { return (Vec::new(), Vec::new()) };
+                moving.progress.used = budget.used;
+                row.reserved = reservation.cost;
+                row.reserved_tokens = reservation.tokens;
+                // Until it is settled, a call stands with its worst case: that is what it costs if its worker is lost.
+                row.usage = worst_case(reservation);
+                let (mut changes, warnings) = desk.hold(claim, &row, reservation);
+                changes.insert(0, Change::SaveModelCall(Box::new(row.clone())));
+                (changes, std::iter::once(started_event(&row)).chain(warnings).collect())
+            })
+            .await?;
+        match (reserved, written) {
+            (Ok(reservation), Some(_)) => {
+                claim.moving().accounts = desk.accounts;
+                return Ok(StartedCall { row, reservation, began: claim.ports.clock.monotonic() });
+            }
+            (Ok(_), None) => desk.was_refused()?,
+            (Err(Refused::Own(limit)), _) => return Err(Halt::Limit(limit)),
+            (Err(refused), _) => return Err(Halt::Account(refused)),
+        }
+    }
+}
+
+fn started_event(row: &ModelCall) -> Event {
+    Event::ModelCallStarted {
+        iteration: row.iteration,
+        model_call_id: row.id,
+        alias: row.alias.clone(),
+        deployment: row.deployment.clone(),
+        reserved_cost: row.reserved,
+        reserved_tokens: row.reserved_tokens,
+    }
 }
 
 fn estimate(model: &ModelSpec, conversation: &Conversation) -> Estimate {
@@ -231,6 +249,10 @@ async fn settle(
             moving.answer_so_far.clone_from(&reply.text);
             let mut changes = vec![Change::SaveModelCall(Box::new(row.clone()))];
             let mut events = vec![finished_event(&row, duration_ms)];
+            let used = Amount { cost: row.cost, tokens: usage.total() };
+            let (settled, warnings) = accounts::settle(moving, &row, reservation.amount(), used);
+            changes.extend(settled);
+            events.extend(warnings);
             planned = plan::Plan::make(claim, moving, proposed, &mut changes, &mut events);
             (changes, events)
         })

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Limits;
+use crate::budget::{Limits, WarningLevels};
 use crate::clock::Timestamp;
 use crate::ids::{PriceVersionId, ProjectId, ResourceId, TenantId, VersionId};
 use crate::money::Price;
@@ -325,4 +325,7 @@ pub struct AgentSpec {
     pub limits: Limits,
     /// How loops are judged.
     pub loop_policy: LoopPolicy,
+    /// At which parts of an execution's own limits of money and tokens it is warned.
+    #[serde(default, skip_serializing_if = "WarningLevels::is_default")]
+    pub warning_levels: WarningLevels,
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::access::{AccessStore, IdentityStore, Project, Tenant};
 use crate::artifact::{Artifact, ArtifactKind, StoredText, sha256_hex};
-use crate::budget::{Limits, Used};
+use crate::budget::{BudgetAccounts, Limits, Used};
 use crate::clock::{Clock, Timestamp};
 use crate::ctx::{Principal, Scope};
 use crate::event::{Event, EventLog, Segment, encode_segment};
@@ -16,8 +16,8 @@ use crate::execution::{
     NewExecution, Pins, Progress, StopCode, StopReason,
 };
 use crate::ids::{
-    ApiKeyId, ArtifactId, CommandId, ExecutionId, ModelCallId, PriceVersionId, PrincipalId, ProjectId, ResourceId,
-    SandboxId, TenantId, ToolCallId, VersionId,
+    AccountId, ApiKeyId, ArtifactId, CommandId, ExecutionId, ModelCallId, PriceVersionId, PrincipalId, ProjectId,
+    ResourceId, SandboxId, TenantId, ToolCallId, VersionId,
 };
 use crate::model_call::{CallState, FinishReason, ModelCall, RequestedToolCall};
 use crate::money::{NanoUsd, Price, TokenUsage};
@@ -38,6 +38,7 @@ pub struct Ports {
     pub resources: Arc<dyn ResourceStore>,
     pub access: Arc<dyn AccessStore>,
     pub identity: Arc<dyn IdentityStore>,
+    pub accounts: Arc<dyn BudgetAccounts>,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -92,7 +93,7 @@ impl Samples {
         tenant_id: TenantId, project_id: ProjectId, principal_id: PrincipalId, resource_id: ResourceId,
         version_id: VersionId, price_version_id: PriceVersionId, execution_id: ExecutionId,
         model_call_id: ModelCallId, tool_call_id: ToolCallId, sandbox_id: SandboxId, artifact_id: ArtifactId,
-        command_id: CommandId, api_key_id: ApiKeyId,
+        command_id: CommandId, api_key_id: ApiKeyId, account_id: AccountId,
     }
 
     /// Stores a tenant with a project and an owner.

@@ -2,6 +2,7 @@
 
 use sea_orm::{DatabaseTransaction, Value};
 
+use super::account_moves;
 use super::fault::Fault;
 use super::query::{execute, insert, now, save as save_row};
 use super::rows::{
@@ -25,6 +26,19 @@ pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, chang
         Change::AddArtifact(artifact) => add_artifact(transaction, execution, artifact).await,
         Change::StartAttempt { number, started_at } => start_attempt(transaction, fence, *number, *started_at).await,
         Change::ApplyCommand(command) => apply_command(transaction, execution, *command).await,
+        Change::HoldAccounts(hold) => account_moves::hold(transaction, execution, hold).await,
+        Change::SettleAccounts { call, used } => account_moves::settle(transaction, execution, *call, *used).await,
+        Change::NoteWarned { account, starts_at, warned } => {
+            let columns = [("cost_level", int(warned.cost)), ("token_level", int(warned.tokens))];
+            let [tenant, execution, account] = key(execution, ("account_id", id(account)));
+            let key = [tenant, execution, account, ("starts_at", time(*starts_at))];
+            save_row(transaction, "budget_warned", &key, &columns).await
+        }
+        Change::SaveLimits(limits) => {
+            let sql = "UPDATE execution SET limits = ? WHERE tenant_id = ? AND id = ?";
+            let values = [json(limits)?, id(execution.tenant_id), id(execution.id)];
+            execute(transaction, sql, values).await.map(|_| ())
+        }
     }
 }
 

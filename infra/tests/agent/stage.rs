@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::access::{Action, Authorizer, Grant, ServiceIdentity};
 use domain::agent::{Ended, run};
-use domain::budget::Limits;
+use domain::budget::{Limits, WarningLevels};
 use domain::clock::{Clock, Timestamp};
 use domain::error::StoreError;
 use domain::event::{Event, EventBus as _, encode_segment, log_writer};
@@ -30,6 +30,9 @@ use crate::small_ports::{Bell, HastyClock, InMemoryArtifacts, NoSecrets};
 
 /// Long enough for a beat of the heartbeat, short enough to wait for.
 pub const LEASE: Duration = Duration::from_millis(500);
+
+/// How long a call waits for others to settle.
+pub const ACCOUNT_WAIT: Duration = Duration::from_millis(400);
 
 /// One dollar a million tokens in, two out.
 pub const PRICE: Price = Price {
@@ -82,6 +85,7 @@ impl Stage {
             executions: store.clone(),
             reader: shared.clone(),
             resources: shared.clone(),
+            accounts: shared.clone(),
             artifacts: Arc::new(InMemoryArtifacts::default()),
             secrets: Arc::new(NoSecrets),
             authorizer: Arc::new(Authorizer::new(shared).unwrap()),
@@ -93,6 +97,7 @@ impl Stage {
             clock,
             entropy: Arc::new(OsEntropy),
             lease: LEASE,
+            account_wait: ACCOUNT_WAIT,
         });
         let Cast { agent, identity, pins } = cast;
         let count = AtomicU64::new(1);
@@ -222,6 +227,7 @@ fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
         resources: shared.clone(),
         access: shared.clone(),
         identity: shared.clone(),
+        accounts: shared.clone(),
         clock: clock.clone(),
     }
 }
@@ -253,6 +259,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
         tools: ["note", "run_shell", "write_file"].map(str::to_owned).to_vec(),
         limits: Limits::default(),
         loop_policy: policy,
+        warning_levels: WarningLevels::default(),
     };
     let (agent, agent_version) = add(stores, samples, home, "player", Spec::Agent(agent)).await;
     let identity = ServiceIdentity { principal_id: samples.principal_id(), agent_id: agent };
