@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use domain::access::{AccessStore, Authorizer, IdentityStore};
 use domain::agent::Ports;
 use domain::artifact::ArtifactStore;
+use domain::budget::BudgetAccounts;
 use domain::clock::{Clock, Entropy};
 use domain::event::{LogWriter, log_writer};
 use domain::execution::{CallContext, ExecutionReader, ExecutionStore};
@@ -96,6 +97,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let reader: Arc<dyn ExecutionReader> = shared.clone();
     let resources: Arc<dyn ResourceStore> = shared.clone();
     let access: Arc<dyn AccessStore> = shared.clone();
+    let accounts: Arc<dyn BudgetAccounts> = shared.clone();
     let identity: Arc<dyn IdentityStore> = shared;
     let authorizer = Arc::new(Authorizer::new(access.clone())?);
     let (log_writer, log_handle) = log_writer(executions.clone(), clock.clone());
@@ -105,6 +107,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         executions: executions.clone(),
         reader: reader.clone(),
         resources: resources.clone(),
+        accounts: accounts.clone(),
         artifacts: artifacts.clone(),
         secrets: secrets.clone(),
         authorizer: authorizer.clone(),
@@ -116,9 +119,11 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         clock: clock.clone(),
         entropy: entropy.clone(),
         lease: config.lease,
+        account_wait: config.account_wait,
     });
     let services = Services {
         resources,
+        accounts,
         executions: reader,
         execution_store: executions,
         events: live.clone(),

@@ -70,6 +70,7 @@ impl World {
         let live = Live::new(store.clone());
         let services = Services {
             resources: store.clone(),
+            accounts: store.clone(),
             executions: store.clone(),
             execution_store: store.clone(),
             events: live.clone(),

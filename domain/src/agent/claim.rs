@@ -18,7 +18,7 @@ use crate::execution::{
     AgentIteration, CallContext, Change, Claimed, Execution, ExecutionReader, ExecutionStore, Fence, Progress,
     StopCause, StopCode, StopSignal,
 };
-use crate::ids::ResourceId;
+use crate::ids::{CommandId, ResourceId};
 use crate::loop_guard::LoopGuard;
 use crate::model_call::ModelRuntime;
 use crate::resource::{AgentSpec, ModelSpec, ResourceStore, SecretStore};
@@ -93,6 +93,12 @@ pub(crate) struct Moving {
     /// The accounts that apply, as the last model call saw them. Empty when there was none.
     pub accounts: Vec<AccountState>,
     pub guard: LoopGuard,
+    /// Whether the guard has seen what earlier claims did.
+    pub has_replayed: bool,
+    /// Commands of this claim that overrode the guard.
+    pub overridden: Vec<CommandId>,
+    /// Top-ups that this claim applied.
+    pub topped_up: Vec<CommandId>,
     pub tool_errors: BTreeMap<String, u32>,
     /// The iteration that is open.
     pub open_iteration: Option<AgentIteration>,
@@ -148,6 +154,9 @@ impl Claim {
                 limits: execution.limits,
                 accounts: Vec::new(),
                 guard: LoopGuard::default(),
+                has_replayed: false,
+                overridden: Vec::new(),
+                topped_up: Vec::new(),
                 tool_errors: BTreeMap::new(),
                 open_iteration: None,
                 answer_so_far: String::new(),

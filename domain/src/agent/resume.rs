@@ -1,6 +1,7 @@
 //! Where a claim begins: what earlier attempts settled is replayed from the store, what they left open is closed.
 
 use super::claim::{Claim, Pinned, PinnedSandbox};
+use super::commands::{apply_waiting_overrides, apply_waiting_top_ups};
 use super::conversation::Conversation;
 use super::halt::Halt;
 use crate::artifact::{StoredText, load_text, sha256_hex};
@@ -38,6 +39,7 @@ pub(super) async fn resume(claim: &Claim) -> Result<(Conversation, Position), Ha
     if claim.moving().progress.status == ExecutionStatus::Cancelling {
         return Err(Halt::Signal(StopCause::Cancelled));
     }
+    apply_waiting_top_ups(claim).await;
     replay(claim, transcript, conversation).await
 }
 
@@ -160,9 +162,18 @@ async fn replay(
     mut conversation: Conversation,
 ) -> Result<(Conversation, Position), Halt> {
     let mut position = Position::NextIteration;
+    let mut overrides = claim.ports.reader.loop_overrides(claim.execution.reference()).await?.into_iter().peekable();
     for record in &transcript {
+        while let Some(past) = overrides.next_if(|past| past.after_calls <= claim.moving().guard.calls()) {
+            claim.moving().guard.forgive(past.pardons);
+        }
         remember(claim, record);
     }
+    for past in overrides {
+        claim.moving().guard.forgive(past.pardons);
+    }
+    claim.moving().has_replayed = true;
+    apply_waiting_overrides(claim).await;
     check_tool_errors(claim)?;
     for record in transcript {
         let IterationRecord { iteration, model_calls, tool_calls } = record;

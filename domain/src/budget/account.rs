@@ -33,6 +33,11 @@ impl Amount {
         Self { cost: self.cost + other.cost, tokens: self.tokens.saturating_add(other.tokens) }
     }
 
+    /// As an audit record has it; money is a text, since it must not become a float anywhere.
+    pub fn audit_detail(self) -> impl Iterator<Item = (String, serde_json::Value)> {
+        [("costUsd".to_owned(), self.cost.to_usd_text().into()), ("tokens".to_owned(), self.tokens.into())].into_iter()
+    }
+
     /// The difference, or nothing where `other` is more.
     pub fn minus(self, other: Self) -> Self {
         Self { cost: self.cost.saturating_sub(other.cost), tokens: self.tokens.saturating_sub(other.tokens) }
@@ -47,6 +52,16 @@ pub struct Caps {
     pub max_cost: Option<NanoUsd>,
     /// Input and output tokens together.
     pub max_tokens: Option<u64>,
+}
+
+impl Caps {
+    /// The caps with an amount added to each that is set.
+    pub fn raised_by(self, amount: Amount) -> Self {
+        Self {
+            max_cost: self.max_cost.map(|cap| cap + amount.cost),
+            max_tokens: self.max_tokens.map(|cap| cap.saturating_add(amount.tokens)),
+        }
+    }
 }
 
 /// Whose account it is.

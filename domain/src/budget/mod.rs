@@ -11,6 +11,7 @@
 //! project or a tenant, and one conditional update in the same commit holds a call's worst case on each of them.
 
 mod account;
+mod administer;
 mod ledger;
 mod model;
 mod offer;
@@ -19,6 +20,9 @@ mod ports;
 mod warning;
 
 pub use account::{AccountOwner, AccountRefusal, AccountScope, AccountState, Amount, BudgetAccount, Caps, Warned};
+pub use administer::{
+    AccountSetting, BudgetPorts, TopUpRequest, ToppedUp, list_accounts, set_account, top_up, visible_account,
+};
 pub use ledger::{Estimate, MINIMUM_USEFUL_OUTPUT, ModelCallReservation, estimate_input};
 pub use model::{Budget, Limit, Limits, Used};
 pub use offer::{Patience, Refused, reserve};

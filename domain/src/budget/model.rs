@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::account::{Amount, Caps};
 use crate::error::InvalidInput;
 use crate::money::NanoUsd;
 
@@ -50,6 +51,13 @@ impl Limits {
             max_active_time_ms: self.max_active_time_ms.or(defaults.max_active_time_ms),
             max_errors_per_tool: self.max_errors_per_tool.or(defaults.max_errors_per_tool),
         }
+    }
+
+    /// The limits of money and tokens raised by an amount, where they are set.
+    #[must_use]
+    pub fn topped_up(self, amount: Amount) -> Self {
+        let caps = Caps { max_cost: self.max_cost, max_tokens: self.max_tokens }.raised_by(amount);
+        Self { max_cost: caps.max_cost, max_tokens: caps.max_tokens, ..self }
     }
 
     /// Every limit that is set must be at least 1. `path` is where the limits stand in the caller's input.

@@ -19,6 +19,15 @@ pub enum Period {
 }
 
 impl Period {
+    /// The name in the store and in audit records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::Day => "DAY",
+            Self::Month => "MONTH",
+        }
+    }
+
     /// For people, behind a cap.
     pub const fn each(self) -> &'static str {
         match self {

@@ -6,12 +6,14 @@
 
 use async_trait::async_trait;
 
-use super::account::{AccountOwner, AccountState, Amount, BudgetAccount};
+use super::account::{AccountOwner, AccountState, Amount, BudgetAccount, Caps};
+use crate::audit::{AuditAction, AuditRecord};
 use crate::clock::Timestamp;
 use crate::ctx::Scope;
 use crate::error::StoreError;
-use crate::execution::ExecutionRef;
+use crate::execution::{Command, CommandKind, ExecutionRef};
 use crate::ids::{AccountId, CommandId, ExecutionId, ModelCallId, PrincipalId, ProjectId, ResourceId, TenantId};
+use crate::money::NanoUsd;
 
 /// Whose accounts apply to an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +63,27 @@ pub struct AccountChange {
     pub reason: String,
 }
 
+impl AccountChange {
+    /// What the audit log keeps of it.
+    pub fn audit_record(&self, account: AccountId) -> AuditRecord {
+        let Caps { max_cost, max_tokens } = self.account.caps;
+        let detail = [
+            ("owner".to_owned(), self.account.owner.to_string().into()),
+            ("period".to_owned(), self.account.period.name().into()),
+            ("maxCostUsd".to_owned(), max_cost.map(NanoUsd::to_usd_text).into()),
+            ("maxTokens".to_owned(), max_tokens.into()),
+        ];
+        AuditRecord {
+            at: self.at,
+            by: self.by,
+            action: AuditAction::BudgetAccountSet,
+            target: account.to_string(),
+            reason: self.reason.clone(),
+            detail: detail.into_iter().collect(),
+        }
+    }
+}
+
 /// What is topped up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TopUpTarget {
@@ -89,6 +112,26 @@ pub struct TopUp {
     pub idempotency_key: String,
     /// Hexadecimal SHA-256 of what the caller asked for.
     pub request_hash: String,
+}
+
+impl TopUp {
+    /// What the audit log keeps of the top-up of an account. That of an execution is recorded with its command.
+    pub fn audit_record(&self, account: AccountId) -> AuditRecord {
+        AuditRecord {
+            at: self.at,
+            by: self.by,
+            action: AuditAction::BudgetTopUp,
+            target: account.to_string(),
+            reason: self.reason.clone(),
+            detail: self.amount.audit_detail().collect(),
+        }
+    }
+
+    /// The command that an execution's inbox gets.
+    pub fn command(&self) -> Command {
+        let kind = CommandKind::TopUp { reason: self.reason.clone(), amount: self.amount };
+        Command { id: self.id, kind, by: self.by, created_at: self.at }
+    }
 }
 
 /// What became of a top-up.

@@ -137,6 +137,11 @@ pub enum Event {
     CancelRequested {
         by: PrincipalId,
     },
+    LoopOverridden {
+        by: PrincipalId,
+        reason: String,
+        pardons: u32,
+    },
     ExecutionFinished {
         status: ExecutionStatus,
         stop_reason: StopReason,

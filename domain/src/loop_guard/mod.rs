@@ -30,17 +30,40 @@ pub enum Verdict {
 #[derive(Debug, Clone, Default)]
 pub struct LoopGuard {
     seen: Vec<Seen>,
+    judged: u32,
+    pardons: u32,
 }
 
 impl LoopGuard {
     /// Judges a call before it starts and remembers it.
     pub fn judge(&mut self, fingerprint: &str, iteration: u32, max_identical_calls: u32) -> Verdict {
+        self.judged = self.judged.saturating_add(1);
         let mut iterations: Vec<u32> = self.identical_run(fingerprint, iteration);
         iterations.reverse();
         iterations.push(iteration);
         self.seen.push(Seen { fingerprint: fingerprint.to_owned(), result_hash: None, iteration });
         let count = u32::try_from(iterations.len()).unwrap_or(u32::MAX);
-        if count >= max_identical_calls { Verdict::Loop { count, iterations } } else { Verdict::Proceed }
+        if count < max_identical_calls {
+            return Verdict::Proceed;
+        }
+        match self.pardons.checked_sub(1) {
+            Some(left) => {
+                self.pardons = left;
+                Verdict::Proceed
+            }
+            None => Verdict::Loop { count, iterations },
+        }
+    }
+
+    /// How many calls it has judged.
+    pub fn calls(&self) -> u32 {
+        self.judged
+    }
+
+    /// Forgets what it has seen, and lets the next findings pass.
+    pub fn forgive(&mut self, pardons: u32) {
+        self.seen.clear();
+        self.pardons = pardons;
     }
 
     /// Notes the result of a call that was judged in this iteration.

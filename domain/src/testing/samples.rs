@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::access::{AccessStore, IdentityStore, Project, Tenant};
 use crate::artifact::{Artifact, ArtifactKind, StoredText, sha256_hex};
+use crate::audit::AuditLog;
 use crate::budget::{BudgetAccounts, Limits, Used};
 use crate::clock::{Clock, Timestamp};
 use crate::ctx::{Principal, Scope};
@@ -39,6 +40,7 @@ pub struct Ports {
     pub access: Arc<dyn AccessStore>,
     pub identity: Arc<dyn IdentityStore>,
     pub accounts: Arc<dyn BudgetAccounts>,
+    pub audit: Arc<dyn AuditLog>,
     pub clock: Arc<dyn Clock>,
 }
 

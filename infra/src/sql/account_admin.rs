@@ -6,12 +6,13 @@ use super::accounts::COLUMNS;
 use super::fault::Fault;
 use super::query::{execute, insert, now, one};
 use super::rows::{Row, id, int, long_text, name, optional_id, optional_time, time};
-use super::{account_moves, accounts};
+use super::{account_moves, accounts, audit, inbox};
 use domain::artifact::sha256_hex;
 use domain::budget::{AccountChange, BudgetAccount, TopUp, TopUpOutcome, TopUpTarget};
 use domain::clock::Timestamp;
 use domain::ctx::Scope;
 use domain::error::StoreError;
+use domain::execution::ExecutionRef;
 use domain::ids::AccountId;
 
 /// Makes the account, or alters the one of this owner and period.
@@ -40,6 +41,8 @@ pub(super) async fn set(transaction: &DatabaseTransaction, change: &AccountChang
             account
         }
     };
+    let scope = Scope { tenant_id: account.tenant_id };
+    audit::append(transaction, scope, &change.audit_record(account.id)).await?;
     Ok(account)
 }
 
@@ -59,9 +62,14 @@ pub(super) async fn top_up(
         TopUpTarget::Account(account) => {
             let starts_at = running_period(transaction, scope, account).await?;
             add(transaction, scope, account, starts_at, top_up).await?;
+            audit::append(transaction, scope, &top_up.audit_record(account)).await?;
             (Some(account), None, Some(starts_at))
         }
-        TopUpTarget::Execution(execution) => (None, Some(execution), None),
+        TopUpTarget::Execution(execution) => {
+            let execution = ExecutionRef { tenant_id: scope.tenant_id, id: execution };
+            inbox::add(transaction, execution, &top_up.command()).await?;
+            (None, Some(execution.id), None)
+        }
     };
     let columns = [
         ("tenant_id", id(scope.tenant_id)),

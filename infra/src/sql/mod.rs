@@ -9,6 +9,7 @@ mod access;
 mod account_admin;
 mod account_moves;
 mod accounts;
+mod audit;
 mod claims;
 mod commits;
 mod events;

@@ -10,7 +10,7 @@ use super::rows::{
 };
 use domain::artifact::Artifact;
 use domain::clock::Timestamp;
-use domain::execution::{AgentIteration, Change, ExecutionRef, Fence, Progress};
+use domain::execution::{AgentIteration, Change, ExecutionRef, Fence, LoopOverride, Progress};
 use domain::ids::CommandId;
 use domain::model_call::ModelCall;
 use domain::sandbox::Sandbox;
@@ -39,6 +39,7 @@ pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, chang
             let values = [json(limits)?, id(execution.tenant_id), id(execution.id)];
             execute(transaction, sql, values).await.map(|_| ())
         }
+        Change::AddLoopOverride { command, at } => add_loop_override(transaction, execution, *command, *at).await,
     }
 }
 
@@ -213,4 +214,14 @@ async fn apply_command(
         now(transaction)
     );
     execute(transaction, &sql, [id(execution.tenant_id), id(execution.id), id(command)]).await.map(|_| ())
+}
+
+async fn add_loop_override(
+    transaction: &DatabaseTransaction,
+    execution: ExecutionRef,
+    command: CommandId,
+    at: LoopOverride,
+) -> Result<(), Fault> {
+    let columns = [("after_calls", int(at.after_calls)), ("pardons", int(at.pardons))];
+    save_row(transaction, "loop_override", &key(execution, ("command_id", id(command))), &columns).await
 }

@@ -228,6 +228,7 @@ fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
         access: shared.clone(),
         identity: shared.clone(),
         accounts: shared.clone(),
+        audit: shared.clone(),
         clock: clock.clone(),
     }
 }

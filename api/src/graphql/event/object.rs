@@ -4,6 +4,7 @@ use async_graphql::{ID, Interface, SimpleObject};
 use domain::event::{Cursor, Event, EventRecord};
 use domain::ids::ExecutionId;
 
+use crate::graphql::budget::{BudgetLimit, BudgetSource};
 use crate::graphql::execution::{
     CallError, CallState, ExecutionBudget, ExecutionStatus, FinishReason, OutputStream, SideEffect, StopReason,
     ToolCallState,
@@ -258,6 +259,35 @@ events! {
         budget: ExecutionBudget = budget.into(),
     }
 
+    /// A limit of money or tokens is used up to a warning level, of the execution itself or of an account that it uses.
+    /// Each level is told once in an execution.
+    BudgetWarning(source, account_id, limit, level, used, cap) {
+        /// Whose limit it is.
+        source: BudgetSource = source.into(),
+        /// The account; null for the execution's own limit.
+        account_id: Option<ID> = account_id.map(|id| id.to_string().into()),
+        /// Which limit: COST or TOKENS.
+        limit: BudgetLimit = limit.into(),
+        /// The level, in percent of the limit.
+        level: i32 = level.into(),
+        /// What is used: billionths of a US dollar, or tokens.
+        used: BigInt = used.into(),
+        /// The limit, in the same.
+        cap: BigInt = cap.into(),
+    }
+
+    /// Somebody raised the execution's own limits.
+    BudgetToppedUp(by, cost, tokens, reason) {
+        /// The principal.
+        by: ID = by.to_string().into(),
+        /// By how much money.
+        cost: Money = cost.into(),
+        /// By how many tokens.
+        tokens: BigInt = tokens.into(),
+        /// Why, in the words of whoever did it.
+        reason: String = reason,
+    }
+
     /// Something that a person may want to know; the execution goes on.
     WarningRaised(code, message) {
         /// Stable code.
@@ -270,6 +300,16 @@ events! {
     CancelRequested(by) {
         /// The principal.
         by: ID = by.to_string().into(),
+    }
+
+    /// Somebody overrode the loop guard: what it has seen so far is forgotten, and the execution goes on.
+    LoopOverridden(by, reason, pardons) {
+        /// The principal.
+        by: ID = by.to_string().into(),
+        /// Why, in their words.
+        reason: String = reason,
+        /// How many further findings are let pass.
+        pardons: i32 = int(pardons),
     }
 
     /// The execution ended; the last event of its log.

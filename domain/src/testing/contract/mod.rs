@@ -3,6 +3,7 @@
 pub mod access;
 pub mod accounts;
 pub mod artifacts;
+pub mod audit;
 pub mod claims;
 pub mod commits;
 pub mod event_log;
