@@ -59,6 +59,7 @@ pub struct Things {
     pub version: String,
     pub execution: String,
     pub key: String,
+    pub account: String,
 }
 
 impl World {
@@ -166,7 +167,10 @@ impl World {
         let key = text(&self.made("apiKeyCreate", input, "apiKey").await["apiKey"]["id"]);
         let (agent, version) = (text(&agent["agent"]["id"]), text(&agent["version"]["id"]));
         let execution = self.start(&agent, "first").await;
-        Things { project, credential, model, connection, profile, agent, version, execution, key }
+        let input = json!({"projectId": project, "period": "MONTH", "maxCostUsd": "100", "reason": "Acme month"});
+        let account = self.mutate("budgetAccountSet", &input, "budgetAccount { id }").await;
+        let account = text(&account["budgetAccount"]["id"]);
+        Things { project, credential, model, connection, profile, agent, version, execution, key, account }
     }
 
     async fn made(&self, field: &str, input: Value, head: &str) -> Value {

@@ -181,6 +181,9 @@ async fn top_up_account(
     let missing = || Refusal::not_found(&["accountId"]);
     let state = visible_account(op, ports, id).await?.ok_or_else(missing)?;
     administers(op, ports, state.account.owner, "accountId").await?;
+    if is_replay(op, ports, request).await? {
+        return Ok((ToppedUp::Account(Box::new(state)), true));
+    }
     check_amount(request.amount, state.caps)?;
     let is_replayed = write(op, ports, request).await?;
     let state = ports.accounts.account(op.scope(), id).await?.ok_or_else(missing)?;
@@ -197,6 +200,9 @@ async fn top_up_execution(
     let execution = ports.executions.executions(op.scope(), &[id]).await?.pop().ok_or_else(missing)?;
     let target = Target { tenant_id: execution.tenant_id, project_id: execution.project_id, resource_id: None };
     require(op, &ports.authorizer, Action::ManageBudgets, &target, &["executionId"]).await?;
+    if is_replay(op, ports, request).await? {
+        return Ok((ToppedUp::Execution(Box::new(execution)), true));
+    }
     check_amount(
         request.amount,
         Caps { max_cost: execution.limits.max_cost, max_tokens: execution.limits.max_tokens },
@@ -213,11 +219,6 @@ async fn top_up_execution(
 
 /// Writes the top-up; true when the same key had written it before.
 async fn write(op: &OpContext, ports: &BudgetPorts, request: &TopUpRequest) -> Result<bool, Refusal> {
-    let target = match request.target {
-        TopUpTarget::Account(id) => id.to_string(),
-        TopUpTarget::Execution(id) => id.to_string(),
-    };
-    let whole = serde_json::json!([target, request.amount, request.reason]);
     let top_up = TopUp {
         id: CommandId::generate(&*op.clock, &*op.entropy),
         target: request.target,
@@ -226,16 +227,36 @@ async fn write(op: &OpContext, ports: &BudgetPorts, request: &TopUpRequest) -> R
         by: op.principal.id,
         at: op.clock.now(),
         idempotency_key: request.idempotency_key.clone(),
-        request_hash: sha256_hex(whole.to_string().as_bytes()),
+        request_hash: request_hash(request),
     };
     match ports.accounts.top_up(op.scope(), &top_up).await? {
         TopUpOutcome::Done => Ok(false),
         TopUpOutcome::Replayed => Ok(true),
-        TopUpOutcome::KeyReused => {
-            let rule = "was used for another top-up; use a fresh key for each";
-            Err(InvalidInput::new(["idempotencyKey"], "IDEMPOTENCY_CONFLICT", rule).into())
-        }
+        TopUpOutcome::KeyReused => Err(key_reused()),
     }
+}
+
+/// A late retry is answered as the first time, also when the execution has ended meanwhile.
+async fn is_replay(op: &OpContext, ports: &BudgetPorts, request: &TopUpRequest) -> Result<bool, Refusal> {
+    match ports.accounts.topped_up_before(op.scope(), &request.idempotency_key).await? {
+        None => Ok(false),
+        Some(known) if known == request_hash(request) => Ok(true),
+        Some(_) => Err(key_reused()),
+    }
+}
+
+/// What makes two requests the same: everything but the key.
+fn request_hash(request: &TopUpRequest) -> String {
+    let target = match request.target {
+        TopUpTarget::Account(id) => id.to_string(),
+        TopUpTarget::Execution(id) => id.to_string(),
+    };
+    sha256_hex(serde_json::json!([target, request.amount, request.reason]).to_string().as_bytes())
+}
+
+fn key_reused() -> Refusal {
+    let rule = "was used for another top-up; use a fresh key for each";
+    InvalidInput::new(["idempotencyKey"], "IDEMPOTENCY_CONFLICT", rule).into()
 }
 
 fn check_reason(reason: &str) -> Vec<InvalidInput> {

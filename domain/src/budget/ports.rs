@@ -165,6 +165,9 @@ pub trait BudgetAccounts: Send + Sync {
     /// Makes the account of this owner and period, or alters its caps and levels; audited in the same transaction.
     async fn set(&self, change: &AccountChange) -> Result<AccountState, StoreError>;
 
+    /// The hash of the request that this key topped up with.
+    async fn topped_up_before(&self, scope: Scope, idempotency_key: &str) -> Result<Option<String>, StoreError>;
+
     /// Adds to an account's running period, or puts a command into an execution's inbox; audited in the same
     /// transaction. What is not bounded cannot be topped up: the caller sees to that.
     async fn top_up(&self, scope: Scope, top_up: &TopUp) -> Result<TopUpOutcome, StoreError>;

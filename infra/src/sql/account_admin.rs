@@ -1,6 +1,6 @@
 //! What people do to budget accounts: set them, and top them up. Each is one transaction with its audit record.
 
-use sea_orm::{DatabaseTransaction, Value};
+use sea_orm::{ConnectionTrait, DatabaseTransaction, Value};
 
 use super::accounts::COLUMNS;
 use super::fault::Fault;
@@ -52,10 +52,7 @@ pub(super) async fn top_up(
     scope: Scope,
     top_up: &TopUp,
 ) -> Result<TopUpOutcome, Fault> {
-    let key_hash = sha256_hex(top_up.idempotency_key.as_bytes());
-    let sql = "SELECT request_hash FROM budget_top_up WHERE tenant_id = ? AND key_hash = ?";
-    if let Some(row) = one(transaction, sql, [id(scope.tenant_id), key_hash.clone().into()]).await? {
-        let known = Row { table: "budget_top_up", row: &row }.text("request_hash")?;
+    if let Some(known) = hash_of_key(transaction, scope, &top_up.idempotency_key).await? {
         return Ok(if known == top_up.request_hash { TopUpOutcome::Replayed } else { TopUpOutcome::KeyReused });
     }
     let (account, execution, starts_at) = match top_up.target {
@@ -82,12 +79,27 @@ pub(super) async fn top_up(
         ("reason", long_text(&top_up.reason)),
         ("requested_by", id(top_up.by)),
         ("created_at", time(top_up.at)),
-        ("key_hash", key_hash.into()),
+        ("key_hash", key_hash(&top_up.idempotency_key)),
         ("request_hash", top_up.request_hash.clone().into()),
     ];
     let inserted = insert(transaction, "budget_top_up", &columns).await;
     inserted.map_err(|fault| if fault.is_unique_violation() { Fault::Again } else { fault })?;
     Ok(TopUpOutcome::Done)
+}
+
+/// The hash of the request that a key came with.
+pub(super) async fn hash_of_key<C: ConnectionTrait>(
+    db: &C,
+    scope: Scope,
+    idempotency_key: &str,
+) -> Result<Option<String>, Fault> {
+    let sql = "SELECT request_hash FROM budget_top_up WHERE tenant_id = ? AND key_hash = ?";
+    let row = one(db, sql, [id(scope.tenant_id), key_hash(idempotency_key)]).await?;
+    row.map(|row| Row { table: "budget_top_up", row: &row }.text("request_hash")).transpose()
+}
+
+fn key_hash(idempotency_key: &str) -> Value {
+    sha256_hex(idempotency_key.as_bytes()).into()
 }
 
 async fn running_period(

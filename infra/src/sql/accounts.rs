@@ -52,6 +52,10 @@ impl BudgetAccounts for SqlStore {
         state.ok_or_else(|| StoreError::Corrupt { what: "budget_account.id".to_owned() })
     }
 
+    async fn topped_up_before(&self, scope: Scope, idempotency_key: &str) -> Result<Option<String>, StoreError> {
+        Ok(account_admin::hash_of_key(self.reader(), scope, idempotency_key).await?)
+    }
+
     async fn top_up(&self, scope: Scope, top_up: &TopUp) -> Result<TopUpOutcome, StoreError> {
         let top_up = top_up.clone();
         self.write(move |transaction| {

@@ -223,7 +223,11 @@ export type ResourcesQuery = { agents: { nodes: Array<{ id: string, slug: string
 
 type RunEvent_ArtifactCreated_Fragment = { __typename: 'ArtifactCreated', artifactId: string, name: string, mediaType: string, byteSize: string, sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_ArtifactCreated_Fragment' };
 
+type RunEvent_BudgetToppedUp_Fragment = { __typename: 'BudgetToppedUp', sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_BudgetToppedUp_Fragment' };
+
 type RunEvent_BudgetUpdated_Fragment = { __typename: 'BudgetUpdated', sequence: string, cursor: string, at: string, budget: { ' $fragmentRefs'?: { 'BudgetFragment': BudgetFragment } } } & { ' $fragmentName'?: 'RunEvent_BudgetUpdated_Fragment' };
+
+type RunEvent_BudgetWarning_Fragment = { __typename: 'BudgetWarning', sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_BudgetWarning_Fragment' };
 
 type RunEvent_CancelRequested_Fragment = { __typename: 'CancelRequested', by: string, sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_CancelRequested_Fragment' };
 
@@ -259,7 +263,9 @@ type RunEvent_WarningRaised_Fragment = { __typename: 'WarningRaised', code: stri
 
 export type RunEventFragment =
   | RunEvent_ArtifactCreated_Fragment
+  | RunEvent_BudgetToppedUp_Fragment
   | RunEvent_BudgetUpdated_Fragment
+  | RunEvent_BudgetWarning_Fragment
   | RunEvent_CancelRequested_Fragment
   | RunEvent_ExecutionFinished_Fragment
   | RunEvent_ExecutionQueued_Fragment
@@ -290,7 +296,9 @@ export type ExecutionEventsSubscriptionVariables = Exact<{
 
 export type ExecutionEventsSubscription = { executionEvents:
     | { ' $fragmentRefs'?: { 'RunEvent_ArtifactCreated_Fragment': RunEvent_ArtifactCreated_Fragment } }
+    | { ' $fragmentRefs'?: { 'RunEvent_BudgetToppedUp_Fragment': RunEvent_BudgetToppedUp_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_BudgetUpdated_Fragment': RunEvent_BudgetUpdated_Fragment } }
+    | { ' $fragmentRefs'?: { 'RunEvent_BudgetWarning_Fragment': RunEvent_BudgetWarning_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_CancelRequested_Fragment': RunEvent_CancelRequested_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_ExecutionFinished_Fragment': RunEvent_ExecutionFinished_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_ExecutionQueued_Fragment': RunEvent_ExecutionQueued_Fragment } }
