@@ -10,8 +10,8 @@ use super::sandbox_session::SandboxSession;
 use super::warnings;
 use crate::access::{AccessError, Action, Authorizer, Target};
 use crate::artifact::ArtifactStore;
-use crate::budget::{AccountState, AccountSubjects, Budget, BudgetAccounts, Limits, Used};
-use crate::clock::{Clock, Entropy};
+use crate::budget::{AccountState, AccountSubjects, Budget, BudgetAccounts, Limit, Limits, Used};
+use crate::clock::{Clock, Entropy, Timestamp};
 use crate::ctx::{Principal, Scope};
 use crate::event::{CommandWakeUps, Entry, Event, EventBus, Journal, JournalError, LogWriterHandle};
 use crate::execution::{
@@ -103,6 +103,40 @@ pub(crate) struct Moving {
     /// The iteration that is open.
     pub open_iteration: Option<AgentIteration>,
     pub answer_so_far: String,
+    /// The sequence that the first event of the commit that is being made gets.
+    pub next_sequence: u64,
+}
+
+/// An iteration that is opened by the commit that reserves its first model call, and that closes the one before.
+#[derive(Debug, Clone)]
+pub struct NextIteration {
+    closed: Option<AgentIteration>,
+    now: Timestamp,
+}
+
+impl NextIteration {
+    /// Closes and opens, or closes and names the limit. Returns the new iteration's number.
+    pub(crate) fn open(
+        self,
+        claim: &Claim,
+        moving: &mut Moving,
+        changes: &mut Vec<Change>,
+        events: &mut Vec<Event>,
+    ) -> Result<u32, Limit> {
+        if let Some(closed) = self.closed {
+            events.push(Event::IterationFinished { iteration: closed.number });
+            changes.push(Change::SaveIteration(closed));
+            moving.open_iteration = None;
+        }
+        let number = claim.budget_of(moving).open_iteration()?;
+        moving.progress.used.iterations = number;
+        moving.progress.iteration = number;
+        let iteration = AgentIteration { number, agent_state_ref: None, started_at: self.now, ended_at: None };
+        moving.open_iteration = Some(iteration.clone());
+        events.push(Event::IterationStarted { iteration: number });
+        changes.push(Change::SaveIteration(iteration));
+        Ok(number)
+    }
 }
 
 /// One worker's hold on one execution.
@@ -160,6 +194,7 @@ impl Claim {
                 tool_errors: BTreeMap::new(),
                 open_iteration: None,
                 answer_so_far: String::new(),
+                next_sequence: execution.next_sequence,
             }),
             execution,
             ports,
@@ -186,30 +221,33 @@ impl Claim {
         &self,
         change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>) + Send,
     ) -> Result<u64, JournalError> {
-        self.journal.commit(|| self.entry(change)).await
+        self.journal.commit(|first_sequence| self.entry(first_sequence, change)).await
     }
 
     /// As [`Self::record`], for a change that holds something on budget accounts. None when one of them refused: then
-    /// nothing is written, and the totals are what they were before.
+    /// nothing is written, and what moves stands as before.
     pub(crate) async fn record_hold(
         &self,
         change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>) + Send,
     ) -> Result<Option<u64>, JournalError> {
         let before = Mutex::new(None);
         let kept = |moving: &mut Moving| {
-            *before.lock().unwrap_or_else(PoisonError::into_inner) = Some(moving.progress.clone());
+            let now = (moving.progress.clone(), moving.open_iteration.clone());
+            *before.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
             change(moving)
         };
         let undo = || {
-            if let Some(progress) = before.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                self.moving().progress = progress;
+            if let Some((progress, open_iteration)) = before.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                let mut moving = self.moving();
+                (moving.progress, moving.open_iteration) = (progress, open_iteration);
             }
         };
-        self.journal.commit_or_undo(|| self.entry(kept), undo).await
+        self.journal.commit_or_undo(|first_sequence| self.entry(first_sequence, kept), undo).await
     }
 
-    fn entry(&self, change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>)) -> Entry {
+    fn entry(&self, first_sequence: u64, change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>)) -> Entry {
         let mut moving = self.moving();
+        moving.next_sequence = first_sequence;
         let spent_before = moving.progress.used;
         let (changes, mut events) = change(&mut moving);
         let before = moving.progress.used;
@@ -229,50 +267,15 @@ impl Claim {
         warnings::of_execution(&pinned.agent.warning_levels, before, budget)
     }
 
-    /// Opens the next iteration; the one before is closed by the same commit that starts its first call.
-    pub(super) async fn open_iteration(&self, conversation: &Conversation) -> Result<AgentIteration, Halt> {
-        let closed = self.close_iteration(conversation).await?;
-        let mut refused = None;
-        let mut opened = None;
+    /// What the next iteration begins with: the end of the one before.
+    pub(super) fn next_iteration(&self, conversation: &Conversation) -> NextIteration {
         let now = self.ports.clock.now();
-        self.record(|moving| {
-            let mut changes = Vec::new();
-            let mut events = Vec::new();
-            if let Some(closed) = closed {
-                events.push(Event::IterationFinished { iteration: closed.number });
-                changes.push(Change::SaveIteration(closed));
-                moving.open_iteration = None;
-            }
-            match self.budget_of(moving).open_iteration() {
-                Ok(number) => {
-                    moving.progress.used.iterations = number;
-                    moving.progress.iteration = number;
-                    let iteration = AgentIteration { number, agent_state_ref: None, started_at: now, ended_at: None };
-                    moving.open_iteration = Some(iteration.clone());
-                    opened = Some(iteration.clone());
-                    events.push(Event::IterationStarted { iteration: number });
-                    changes.push(Change::SaveIteration(iteration));
-                }
-                Err(limit) => refused = Some(limit),
-            }
-            (changes, events)
-        })
-        .await?;
-        match (opened, refused) {
-            (Some(iteration), _) => Ok(iteration),
-            (None, Some(limit)) => Err(Halt::Limit(limit)),
-            (None, None) => Err(Halt::stop(StopCode::Internal, "The iteration was neither opened nor refused.")),
-        }
-    }
-
-    /// The open iteration as it is when it ends now; its AgentState is durable before the commit that closes it.
-    pub(super) async fn close_iteration(&self, conversation: &Conversation) -> Result<Option<AgentIteration>, Halt> {
-        let open = self.moving().open_iteration.clone();
-        let Some(mut iteration) = open else { return Ok(None) };
-        let state = self.ports.artifacts.put(self.scope(), conversation.to_agent_state()).await?;
-        iteration.agent_state_ref = Some(state);
-        iteration.ended_at = Some(self.ports.clock.now());
-        Ok(Some(iteration))
+        let closed = self.moving().open_iteration.clone().map(|open| AgentIteration {
+            agent_state_ref: Some(conversation.state_ref()),
+            ended_at: Some(now),
+            ..open
+        });
+        NextIteration { closed, now }
     }
 
     pub(crate) fn budget_of(&self, moving: &Moving) -> Budget {

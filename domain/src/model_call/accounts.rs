@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::model::ModelCall;
 use crate::agent::{Claim, Halt, Moving, warnings};
 use crate::budget::{
-    self, AccountHold, AccountPeriod, AccountState, Amount, Estimate, ModelCallReservation, Patience, Refused,
+    self, AccountHold, AccountPeriod, AccountState, Amount, Budget, Estimate, ModelCallReservation, Patience, Refused,
 };
 use crate::event::Event;
 use crate::execution::Change;
@@ -61,7 +61,7 @@ impl Desk {
             let left = claim.ports.account_wait.saturating_sub(waited);
             self.patience = if left.is_zero() { Patience::IsOver } else { Patience::Waits };
             let mut budget = claim.budget_of(&claim.moving());
-            match budget::reserve(&mut budget, &self.accounts, estimate, self.patience) {
+            match self.reserve(&mut budget, estimate) {
                 Err(Refused::Busy(refusal)) if self.patience == Patience::Waits => {
                     claim.check_stop()?;
                     if waited > LONG_WAIT && !std::mem::replace(&mut self.has_told, true) {
@@ -89,19 +89,27 @@ impl Desk {
         }
     }
 
-    /// What the commit that starts the call writes on the accounts.
+    /// Reserves from the execution's own budget what the accounts can pay as well.
+    pub(super) fn reserve(&self, budget: &mut Budget, estimate: Estimate) -> Result<ModelCallReservation, Refused> {
+        budget::reserve(budget, &self.accounts, estimate, self.patience)
+    }
+
+    /// Adds what the commit that starts the call writes on the accounts.
     pub(super) fn hold(
         &mut self,
         claim: &Claim,
         row: &ModelCall,
         reservation: &ModelCallReservation,
-    ) -> (Vec<Change>, Vec<Event>) {
+        changes: &mut Vec<Change>,
+        events: &mut Vec<Event>,
+    ) {
         let periods = self.accounts.iter().map(AccountState::period).collect();
         let hold =
             AccountHold { call: row.id, subjects: claim.account_subjects(), periods, amount: reservation.amount() };
-        let (mut changes, events) = tell(&mut self.accounts);
-        changes.insert(0, Change::HoldAccounts(hold));
-        (changes, events)
+        let (noted, warnings) = tell(&mut self.accounts);
+        changes.push(Change::HoldAccounts(hold));
+        changes.extend(noted);
+        events.extend(warnings);
     }
 
     async fn rest(&mut self, claim: &Claim, left: Duration) {
