@@ -33,4 +33,6 @@ pub use ports::{
 pub use warning::{BudgetSource, Meter, WarningLevels};
 
 #[cfg(test)]
+mod model_test;
+#[cfg(test)]
 mod tests;

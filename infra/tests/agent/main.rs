@@ -2,6 +2,7 @@
 //! stops. Models and sandboxes are played.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what these tests share fails by panicking, like them")]
 
+mod accounts;
 mod books;
 mod failing_store;
 mod failpoints;

@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 use crate::failing_store::FailingStore;
 use crate::played_model::{PlayedModel, Turn};
 use crate::played_sandbox::PlayedSandbox;
-use crate::small_ports::{Bell, HastyClock, InMemoryArtifacts, NoSecrets};
+use crate::small_ports::{Bell, CountedAccounts, HastyClock, InMemoryArtifacts, NoSecrets};
 
 /// Long enough for a beat of the heartbeat, short enough to wait for.
 pub const LEASE: Duration = Duration::from_millis(500);
@@ -44,6 +44,7 @@ pub const PRICE: Price = Price {
 pub struct Stage {
     pub stores: Stores,
     pub store: Arc<FailingStore>,
+    pub accounts: Arc<CountedAccounts>,
     pub model: Arc<PlayedModel>,
     pub sandbox: Arc<PlayedSandbox>,
     pub ports: Arc<domain::agent::Ports>,
@@ -76,6 +77,7 @@ impl Stage {
         let home = samples.home(&stores).await;
         let cast = cast(&stores, &samples, &home, policy).await;
         let store = Arc::new(FailingStore::new(shared.clone()));
+        let accounts = Arc::new(CountedAccounts::new(shared.clone()));
         let (model, sandbox, bell) =
             (Arc::new(PlayedModel::default()), Arc::new(PlayedSandbox::new()), Arc::new(Bell::default()));
         let (writer, log_writer) = log_writer(store.clone(), clock.clone());
@@ -85,7 +87,7 @@ impl Stage {
             executions: store.clone(),
             reader: shared.clone(),
             resources: shared.clone(),
-            accounts: shared.clone(),
+            accounts: accounts.clone(),
             artifacts: Arc::new(InMemoryArtifacts::default()),
             secrets: Arc::new(NoSecrets),
             authorizer: Arc::new(Authorizer::new(shared).unwrap()),
@@ -104,6 +106,7 @@ impl Stage {
         Self {
             stores,
             store,
+            accounts,
             model,
             sandbox,
             ports,
