@@ -187,6 +187,13 @@ const DECISIONS: [(&str, &str); 3] = [
     ),
 ];
 
+const RECOVERY: [(&str, &str); 1] = [(
+    "workspace_checkpoint",
+    "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, iteration {int} NOT NULL, manifest {id},
+     left_out {int} NOT NULL, is_stale {int} NOT NULL, PRIMARY KEY (tenant_id, execution_id, iteration),
+     FOREIGN KEY (tenant_id, execution_id) REFERENCES execution (tenant_id, id)",
+)];
+
 /// An account's row says what may be used; each period has a row of its own, made by the first hold or top-up in it. A
 /// hold's row goes with its settlement: what is left over at the end of everything is a fault.
 const BUDGETS: [(&str, &str); 5] = [
@@ -228,7 +235,7 @@ const BUDGETS: [(&str, &str); 5] = [
 
 /// All steps, in the order in which they are applied.
 pub fn steps() -> Vec<Step> {
-    let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(BUDGETS);
+    let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(RECOVERY).chain(BUDGETS);
     tables
         .enumerate()
         .map(|(index, (table, body))| Step { name: format!("m{:04}_{table}", index + 1), table, body })

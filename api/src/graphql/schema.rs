@@ -7,7 +7,7 @@ use super::agent::{AgentMutation, AgentQuery};
 use super::budget::{BudgetMutation, BudgetQuery};
 use super::credential::{CredentialMutation, CredentialQuery};
 use super::event::EventSubscription;
-use super::execution::{ExecutionMutation, ExecutionQuery, UpdateSubscription};
+use super::execution::{ExecutionMutation, ExecutionQuery, OverrideLoopMutation, UpdateSubscription};
 use super::model::{ModelMutation, ModelQuery};
 use super::node::NodeQuery;
 use super::resource::ResourceMutation;
@@ -42,6 +42,7 @@ pub struct Mutation(
     SandboxProfileMutation,
     ExecutionMutation,
     BudgetMutation,
+    OverrideLoopMutation,
 );
 
 /// Everything that can be watched.

@@ -92,6 +92,7 @@ fn other_mutations(things: &Things) -> Vec<(&'static str, String)> {
             &format!("accountId: \"{account}\", costUsd: \"1\", reason: \"r\", idempotencyKey: \"k\""),
         ),
         mutation("executionCancel", &format!("executionId: \"{execution}\"")),
+        mutation("executionOverrideLoop", &format!("executionId: \"{execution}\", reason: \"it may\"")),
     ]
 }
 

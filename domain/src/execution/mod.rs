@@ -6,6 +6,7 @@
 
 pub mod cancel;
 mod model;
+pub mod override_loop;
 mod ports;
 pub mod start;
 mod stop_signal;
