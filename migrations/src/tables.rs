@@ -213,7 +213,7 @@ const BUDGETS: [(&str, &str); 5] = [
          PRIMARY KEY (tenant_id, account_id, starts_at)",
     ),
     (
-        "budget_hold",
+        "budget_reservation",
         "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, model_call_id {id} NOT NULL, ordinal {int} NOT NULL,
          account_id {id} NOT NULL, starts_at {int} NOT NULL, nano_usd {int} NOT NULL, tokens {int} NOT NULL,
          PRIMARY KEY (tenant_id, execution_id, model_call_id, ordinal)",

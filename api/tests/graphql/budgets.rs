@@ -46,8 +46,12 @@ async fn names_what_is_wrong_with_an_account() {
     let world = World::new().await;
     let things = world.things().await;
     for (input, path, code) in [
-        (json!({"period": "DAY", "reason": "r"}), "input", "ONE_OF"),
-        (json!({"tenant": true, "projectId": things.project, "period": "DAY", "reason": "r"}), "input", "ONE_OF"),
+        (json!({"period": "DAY", "reason": "r"}), "input.projectId", "MISSING"),
+        (
+            json!({"tenant": true, "projectId": things.project, "period": "DAY", "reason": "r"}),
+            "input.projectId",
+            "CONFLICTING",
+        ),
         (json!({"tenant": true, "period": "DAY", "reason": " "}), "input.reason", "OUT_OF_RANGE"),
         (
             json!({"tenant": true, "period": "DAY", "reason": "r", "maxCostUsd": "0"}),
@@ -105,4 +109,29 @@ async fn tops_up_an_execution_through_its_inbox() {
     assert_eq!(worker.execution.limits.max_cost.unwrap().to_usd_text(), "0.05");
     let log: &dyn domain::audit::AuditLog = world.store.as_ref();
     assert_eq!(log.records_about(world.owner.scope(), &things.execution).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn shows_each_limit_with_its_source() {
+    let world = World::new().await;
+    let things = world.things().await;
+    let document = format!(
+        "{{ execution(id: \"{}\") {{ effectiveLimits {{ name value source accountId }} }} }}",
+        things.execution
+    );
+    let limits = world.data(&document, json!({})).await["execution"]["effectiveLimits"].clone();
+    let own = |name: &str, value: &str, source: &str| json!({"name": name, "value": value, "source": source, "accountId": null});
+    let account = json!({"name": "maxCost", "value": "100000000000", "source": "PROJECT", "accountId": things.account});
+    assert_eq!(
+        limits,
+        json!([
+            own("maxIterations", "100", "DEFAULT"),
+            own("maxModelCalls", "1000", "DEFAULT"),
+            own("maxToolCalls", "1000", "DEFAULT"),
+            own("maxTokens", "9007199254740993", "AGENT"),
+            own("maxCost", "50000000", "AGENT"),
+            own("maxActiveTimeMs", "3600000", "DEFAULT"),
+            account,
+        ])
+    );
 }

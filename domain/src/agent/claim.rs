@@ -226,7 +226,7 @@ impl Claim {
 
     /// As [`Self::record`], for a change that holds something on budget accounts. None when one of them refused: then
     /// nothing is written, and what moves stands as before.
-    pub(crate) async fn record_hold(
+    pub(crate) async fn record_reservation(
         &self,
         change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>) + Send,
     ) -> Result<Option<u64>, JournalError> {
@@ -291,11 +291,7 @@ impl Claim {
 
     /// Whose accounts apply.
     pub(crate) const fn account_subjects(&self) -> AccountSubjects {
-        AccountSubjects {
-            tenant_id: self.execution.tenant_id,
-            project_id: self.execution.project_id,
-            agent_id: self.execution.agent_id,
-        }
+        self.execution.account_subjects()
     }
 
     /// Leaves the loop when something outside wants it to.

@@ -88,7 +88,13 @@ async fn top_up(claim: &Claim, command: &Command, reason: &str, amount: Amount) 
             }
             moving.topped_up.push(command.id);
             moving.limits = moving.limits.topped_up(amount);
-            (vec![Change::ApplyCommand(command.id), Change::SaveLimits(moving.limits)], vec![event])
+            (
+                vec![
+                    Change::ApplyCommand(command.id),
+                    Change::SaveLimits(moving.limits, claim.execution.limit_sources.clone()),
+                ],
+                vec![event],
+            )
         })
         .await
         .map(|_| ())

@@ -124,15 +124,12 @@ fn account_ending(claim: &Claim, refused: Refused) -> Ending {
     let AccountState { account, caps, spent, reserved, .. } = &*refusal.state;
     let whose = account.owner.scope().noun();
     let each = account.period.each();
-    let (code, name, most, used, held) = match refusal.limit {
-        Limit::Tokens => {
-            let most = caps.max_tokens.unwrap_or_default().to_string();
-            (StopCode::TokenLimit, "maxTokens", most, spent.tokens.to_string(), reserved.tokens.to_string())
-        }
-        _ => {
-            let most = caps.max_cost.unwrap_or_default().to_usd_text();
-            (StopCode::CostLimit, "maxCostUsd", most, spent.cost.to_usd_text(), reserved.cost.to_usd_text())
-        }
+    let (code, name, most, used, held) = if refusal.limit == Limit::Tokens {
+        let most = caps.max_tokens.unwrap_or_default().to_string();
+        (StopCode::TokenLimit, "maxTokens", most, spent.tokens.to_string(), reserved.tokens.to_string())
+    } else {
+        let most = caps.max_cost.unwrap_or_default().to_usd_text();
+        (StopCode::CostLimit, "maxCostUsd", most, spent.cost.to_usd_text(), reserved.cost.to_usd_text())
     };
     Ending {
         code,

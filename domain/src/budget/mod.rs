@@ -17,6 +17,7 @@ mod model;
 mod offer;
 mod period;
 mod ports;
+mod source;
 mod warning;
 
 pub use account::{AccountOwner, AccountRefusal, AccountScope, AccountState, Amount, BudgetAccount, Caps, Warned};
@@ -28,8 +29,9 @@ pub use model::{Budget, Limit, Limits, Used};
 pub use offer::{Patience, Refused, reserve};
 pub use period::Period;
 pub use ports::{
-    AccountChange, AccountHold, AccountPeriod, AccountSubjects, BudgetAccounts, TopUp, TopUpOutcome, TopUpTarget,
+    AccountChange, AccountPeriod, AccountReservation, AccountSubjects, BudgetAccounts, TopUp, TopUpOutcome, TopUpTarget,
 };
+pub use source::{LimitSource, LimitSources, effective};
 pub use warning::{BudgetSource, Meter, WarningLevels};
 
 #[cfg(test)]

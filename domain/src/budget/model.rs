@@ -53,6 +53,19 @@ impl Limits {
         }
     }
 
+    /// Each bound with its name in the API; money in nano-USD.
+    pub fn values(&self) -> [(Limit, &'static str, Option<u64>); 7] {
+        [
+            (Limit::Iterations, "maxIterations", self.max_iterations.map(u64::from)),
+            (Limit::ModelCalls, "maxModelCalls", self.max_model_calls.map(u64::from)),
+            (Limit::ToolCalls, "maxToolCalls", self.max_tool_calls.map(u64::from)),
+            (Limit::Tokens, "maxTokens", self.max_tokens),
+            (Limit::Cost, "maxCost", self.max_cost.map(|cost| u64::try_from(cost.0).unwrap_or(0))),
+            (Limit::ActiveTime, "maxActiveTimeMs", self.max_active_time_ms),
+            (Limit::ErrorsPerTool, "maxErrorsPerTool", self.max_errors_per_tool.map(u64::from)),
+        ]
+    }
+
     /// The limits of money and tokens raised by an amount, where they are set.
     #[must_use]
     pub fn topped_up(self, amount: Amount) -> Self {

@@ -72,7 +72,7 @@ struct Open {
 }
 
 /// An execution: its own budget, the accounts that apply to it, and what it saw of them last.
-struct Run {
+struct Spender {
     budget: Budget,
     book: Book,
     accounts: Vec<usize>,
@@ -95,7 +95,7 @@ struct Tally {
 struct World {
     random: Random,
     price: Price,
-    runs: Vec<Run>,
+    runs: Vec<Spender>,
     /// Of each account its periods, oldest first; the last one runs.
     accounts: Vec<Vec<(AccountState, Book)>>,
     is_honest: bool,
@@ -119,7 +119,7 @@ impl World {
             let limits = Limits { max_cost, max_tokens, ..Limits::default() };
             let accounts = (0..world.accounts.len()).filter(|_| !random.one_in(3)).collect();
             let budget = Budget { limits, used: Used::default() };
-            world.runs.push(Run { budget, book: Book::default(), accounts, seen: Vec::new(), open: Vec::new() });
+            world.runs.push(Spender { budget, book: Book::default(), accounts, seen: Vec::new(), open: Vec::new() });
         }
         world
     }
@@ -288,7 +288,7 @@ impl World {
             let is_within = book.spent.fits(state.caps.max_cost, state.caps.max_tokens);
             assert!(is_within || !self.is_honest, "honest providers went over an account");
         }
-        for Run { budget: Budget { limits, used }, book, .. } in &self.runs {
+        for Spender { budget: Budget { limits, used }, book, .. } in &self.runs {
             assert_eq!((book.spent.cost, book.spent.tokens), (used.spent.0.into(), used.tokens.into()));
             assert_eq!((book.held.cost, book.held.tokens), (used.reserved.0.into(), used.reserved_tokens.into()));
             let is_within = book.spent.fits(limits.max_cost, limits.max_tokens);
@@ -360,7 +360,7 @@ fn play(seed: u64) -> Tally {
 }
 
 fn chosen_seed() -> Option<u64> {
-    std::env::vars().find(|(name, _)| name == "VITRINE_SEED").map(|(_, seed)| seed.parse().unwrap())
+    option_env!("VITRINE_SEED").map(|seed| seed.parse().unwrap())
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub struct AccountPeriod {
 
 /// What a commit holds for a model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccountHold {
+pub struct AccountReservation {
     /// The call.
     pub call: ModelCallId,
     /// Whose accounts apply. The store refuses when their number is not that of `periods`.

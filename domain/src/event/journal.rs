@@ -147,7 +147,7 @@ impl Journal {
         let mut events = self.take_waiting();
         let first_of_entry = *next_sequence + events.len() as u64;
         let entry = entry(first_of_entry);
-        let kept = if holds_accounts(&entry) { events.clone() } else { Vec::new() };
+        let kept = if reserves_accounts(&entry) { events.clone() } else { Vec::new() };
         let now = self.clock.now();
         events.extend(entry.events.into_iter().map(|event| (now, event)));
         let segment = encode_segment(*next_sequence, events);
@@ -295,8 +295,8 @@ impl Journal {
     }
 }
 
-fn holds_accounts(entry: &Entry) -> bool {
-    entry.changes.iter().any(|change| matches!(change, Change::HoldAccounts(_)))
+fn reserves_accounts(entry: &Entry) -> bool {
+    entry.changes.iter().any(|change| matches!(change, Change::ReserveAccounts(_)))
 }
 
 /// Whether output belongs to the same event as the output before it: a program may print thousands of short lines.

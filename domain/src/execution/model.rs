@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 use crate::artifact::Artifact;
 use crate::audit::{AuditAction, AuditRecord};
-use crate::budget::{AccountHold, Amount, Budget, Limits, Used, Warned};
+use crate::budget::{AccountReservation, AccountSubjects, Amount, Budget, LimitSources, Limits, Used, Warned};
 use crate::clock::Timestamp;
-use crate::ctx::{Principal, Scope};
+use crate::ctx::Scope;
 use crate::event::Segment;
 use crate::ids::{
     AccountId, CommandId, ExecutionId, ModelCallId, PrincipalId, ProjectId, ResourceId, TenantId, VersionId,
@@ -172,6 +171,8 @@ pub struct Execution {
     pub task: String,
     /// The effective limits.
     pub limits: Limits,
+    /// Who set them.
+    pub limit_sources: LimitSources,
     /// When it must have ended.
     pub deadline_at: Option<Timestamp>,
     /// Whether a written conversation answers in place of a model.
@@ -190,6 +191,11 @@ impl Execution {
     /// Its name.
     pub const fn reference(&self) -> ExecutionRef {
         ExecutionRef { tenant_id: self.tenant_id, id: self.id }
+    }
+
+    /// Whose accounts apply to it.
+    pub const fn account_subjects(&self) -> AccountSubjects {
+        AccountSubjects { tenant_id: self.tenant_id, project_id: self.project_id, agent_id: self.agent_id }
     }
 
     /// Limits and what is used of them.
@@ -321,7 +327,7 @@ pub enum Change {
     ApplyCommand(CommandId),
     /// Holds the worst case of a model call on every account that applies, or refuses the whole commit with
     /// `AccountRefused`: when an account has no room, when its period is over, or when other accounts apply than these.
-    HoldAccounts(AccountHold),
+    ReserveAccounts(AccountReservation),
     /// Ends what a model call holds, in the periods in which it was taken, and spends what it used. One that holds
     /// nothing changes nothing.
     SettleAccounts {
@@ -340,7 +346,7 @@ pub enum Change {
         warned: Warned,
     },
     /// The execution's own limits were raised.
-    SaveLimits(Limits),
+    SaveLimits(Limits, LimitSources),
     /// Where the loop guard was when a person overrode it.
     AddLoopOverride {
         /// The command that did.
@@ -479,19 +485,4 @@ pub struct ExecutionFilter {
     pub agent_id: Option<ResourceId>,
     /// In one of these states; empty for all.
     pub status: Vec<ExecutionStatus>,
-}
-
-/// What every call through a runtime port carries.
-#[derive(Debug, Clone)]
-pub struct CallContext {
-    /// The service identity that the execution runs as.
-    pub principal: Principal,
-    /// The execution.
-    pub execution: ExecutionRef,
-    /// The NodeAttempt's number.
-    pub attempt: u32,
-    /// Time that the call may take at most.
-    pub time_left: Duration,
-    /// Set when the call must end.
-    pub cancel: CancellationToken,
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 use super::model::ModelCall;
 use crate::agent::{Claim, Halt, Moving, warnings};
 use crate::budget::{
-    self, AccountHold, AccountPeriod, AccountState, Amount, Budget, Estimate, ModelCallReservation, Patience, Refused,
+    self, AccountPeriod, AccountReservation, AccountState, Amount, Budget, Estimate, ModelCallReservation, Patience,
+    Refused,
 };
 use crate::event::Event;
 use crate::execution::Change;
@@ -104,10 +105,14 @@ impl Desk {
         events: &mut Vec<Event>,
     ) {
         let periods = self.accounts.iter().map(AccountState::period).collect();
-        let hold =
-            AccountHold { call: row.id, subjects: claim.account_subjects(), periods, amount: reservation.amount() };
+        let hold = AccountReservation {
+            call: row.id,
+            subjects: claim.account_subjects(),
+            periods,
+            amount: reservation.amount(),
+        };
         let (noted, warnings) = tell(&mut self.accounts);
-        changes.push(Change::HoldAccounts(hold));
+        changes.push(Change::ReserveAccounts(hold));
         changes.extend(noted);
         events.extend(warnings);
     }

@@ -89,7 +89,7 @@ async fn reserve(claim: &Claim, conversation: &mut Conversation, mut place: Plac
         desk.look(claim, estimate).await?;
         let mut reserved: Result<ModelCallReservation, Refused> = Err(Refused::Own(Limit::ModelCalls));
         let written = claim
-            .record_hold(|moving| {
+            .record_reservation(|moving| {
                 let (mut changes, mut events) = (Vec::new(), Vec::new());
                 let number = match place.clone() {
                     Place::Open(number) => Ok(number),

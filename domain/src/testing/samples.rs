@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::access::{AccessStore, IdentityStore, Project, Tenant};
 use crate::artifact::{Artifact, ArtifactKind, StoredText, sha256_hex};
 use crate::audit::AuditLog;
-use crate::budget::{BudgetAccounts, Limits, Used};
+use crate::budget::{BudgetAccounts, LimitSources, Limits, Used};
 use crate::clock::{Clock, Timestamp};
 use crate::ctx::{Principal, Scope};
 use crate::event::{Event, EventLog, Segment, encode_segment};
@@ -133,6 +133,7 @@ impl Samples {
             },
             task: "Count the crates. 数える \u{1F980}".to_owned(),
             limits: Limits { max_iterations: Some(9), max_cost: Some(NanoUsd(50_000_000)), ..Limits::default() },
+            limit_sources: LimitSources::default(),
             deadline_at: Some(created_at.plus(std::time::Duration::from_secs(60))),
             is_scripted: true,
             created_at,

@@ -11,7 +11,7 @@ use super::commits;
 use super::fault::Fault;
 use super::query::{all, execute, insert, now, one};
 use super::rows::{Row, id, int, optional_time, time};
-use domain::budget::{AccountHold, AccountPeriod, Amount};
+use domain::budget::{AccountPeriod, AccountReservation, Amount};
 use domain::clock::Timestamp;
 use domain::error::StoreError;
 use domain::execution::{Change, Commit, ExecutionRef, Fence};
@@ -22,15 +22,15 @@ pub(super) const ARE_ALL: &str =
     " AND ? = (SELECT COUNT(*) FROM budget_account b WHERE b.tenant_id = ? AND b.subject_id IN (?, ?, ?))";
 
 /// The values of [`ARE_ALL`].
-pub(super) fn are_all(hold: &AccountHold) -> [Value; 5] {
+pub(super) fn are_all(hold: &AccountReservation) -> [Value; 5] {
     let subjects = hold.subjects;
     let tenant = id(subjects.tenant_id);
     [int(hold.periods.len()), tenant.clone(), tenant, id(subjects.project_id), id(subjects.agent_id)]
 }
 
-pub(super) fn hold_of(commit: &Commit) -> Option<&AccountHold> {
+pub(super) fn reservation_of(commit: &Commit) -> Option<&AccountReservation> {
     commit.changes.iter().find_map(|change| match change {
-        Change::HoldAccounts(hold) => Some(hold),
+        Change::ReserveAccounts(hold) => Some(hold),
         _ => None,
     })
 }
@@ -39,7 +39,7 @@ pub(super) fn hold_of(commit: &Commit) -> Option<&AccountHold> {
 pub(super) async fn tell_apart(
     transaction: &DatabaseTransaction,
     fence: &Fence,
-    hold: Option<&AccountHold>,
+    hold: Option<&AccountReservation>,
 ) -> Result<(), Fault> {
     if hold.is_some() && commits::fence(transaction, fence.execution).await? == Some(*fence) {
         let sql = "SELECT id FROM execution WHERE tenant_id = ? AND id = ? AND open_since IS NOT NULL";
@@ -52,10 +52,10 @@ pub(super) async fn tell_apart(
 }
 
 /// Holds the amount on each account, or refuses the whole commit.
-pub(super) async fn hold(
+pub(super) async fn reserve(
     transaction: &DatabaseTransaction,
     execution: ExecutionRef,
-    hold: &AccountHold,
+    hold: &AccountReservation,
 ) -> Result<(), Fault> {
     for (ordinal, period) in hold.periods.iter().enumerate() {
         if !take(transaction, execution.tenant_id, period, hold.amount).await? {
@@ -74,7 +74,7 @@ pub(super) async fn hold(
             ("nano_usd", hold.amount.cost.0.into()),
             ("tokens", int(hold.amount.tokens)),
         ];
-        let inserted = insert(transaction, "budget_hold", &columns).await;
+        let inserted = insert(transaction, "budget_reservation", &columns).await;
         inserted.map_err(|fault| fault.taken("the model call holds something already"))?;
     }
     Ok(())
@@ -147,11 +147,11 @@ pub(super) async fn settle(
     used: Amount,
 ) -> Result<(), Fault> {
     let key = || [id(execution.tenant_id), id(execution.id), id(call)];
-    let sql = "SELECT account_id, starts_at, nano_usd, tokens FROM budget_hold \
+    let sql = "SELECT account_id, starts_at, nano_usd, tokens FROM budget_reservation \
         WHERE tenant_id = ? AND execution_id = ? AND model_call_id = ? ORDER BY ordinal";
     let rows = all(transaction, sql, key()).await?;
     for row in &rows {
-        let row = Row { table: "budget_hold", row };
+        let row = Row { table: "budget_reservation", row };
         let (account, starts_at): (AccountId, _) = (row.id("account_id")?, row.time("starts_at")?);
         let (nano_usd, tokens) = (row.money("nano_usd")?.0, row.int::<i64>("tokens")?);
         let sql = "UPDATE budget_period SET \
@@ -167,7 +167,7 @@ pub(super) async fn settle(
         execute(transaction, sql, values).await?;
     }
     if !rows.is_empty() {
-        let sql = "DELETE FROM budget_hold WHERE tenant_id = ? AND execution_id = ? AND model_call_id = ?";
+        let sql = "DELETE FROM budget_reservation WHERE tenant_id = ? AND execution_id = ? AND model_call_id = ?";
         execute(transaction, sql, key()).await?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::query::{execute, insert, one};
 use super::rows::{Row, id, int, name, optional_json, optional_long_text, optional_time};
 use super::{account_moves, saves};
-use domain::budget::AccountHold;
+use domain::budget::AccountReservation;
 use domain::error::StoreError;
 use domain::event::Segment;
 use domain::execution::{Commit, ExecutionRef, Fence, Progress};
@@ -34,7 +34,7 @@ async fn write(transaction: &DatabaseTransaction, commit: &Commit) -> Result<boo
     if !commit.segment.as_ref().is_none_or(fits) {
         return Err(Fault::conflict("the segment does not begin at the fence"));
     }
-    let hold = account_moves::hold_of(commit);
+    let hold = account_moves::reservation_of(commit);
     if !pass_fence(transaction, commit, hold).await? {
         return account_moves::tell_apart(transaction, &commit.fence, hold).await.map(|()| false);
     }
@@ -54,7 +54,7 @@ async fn write(transaction: &DatabaseTransaction, commit: &Commit) -> Result<boo
 async fn pass_fence(
     transaction: &DatabaseTransaction,
     commit: &Commit,
-    hold: Option<&AccountHold>,
+    hold: Option<&AccountReservation>,
 ) -> Result<bool, Fault> {
     let fence = &commit.fence;
     let next_sequence = commit.segment.as_ref().map_or(fence.next_sequence, |segment| segment.last_sequence + 1);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use domain::agent::Ended;
 use domain::budget::{
-    AccountChange, AccountHold, AccountOwner, AccountState, AccountSubjects, Amount, BudgetAccount, BudgetSource, Caps,
-    Limit, Limits, Period, TopUp, TopUpOutcome, TopUpTarget, WarningLevels,
+    AccountChange, AccountOwner, AccountReservation, AccountState, AccountSubjects, Amount, BudgetAccount,
+    BudgetSource, Caps, Limit, Limits, Period, TopUp, TopUpOutcome, TopUpTarget, WarningLevels,
 };
 use domain::event::Event;
 use domain::execution::{Change, Execution, ExecutionRef, Fence, StopCode};
@@ -122,13 +122,13 @@ impl Other {
         let fence = stage.ports.executions.fence(reference).await.unwrap().unwrap();
         let call = stage.samples.model_call_id();
         let Execution { tenant_id, project_id, agent_id, .. } = new.execution;
-        let hold = AccountHold {
+        let hold = AccountReservation {
             call,
             subjects: AccountSubjects { tenant_id, project_id, agent_id },
             periods: vec![state.period()],
             amount: Amount { cost, tokens: 1 },
         };
-        let commit = stage.samples.commit(fence, 1, vec![Change::HoldAccounts(hold)]);
+        let commit = stage.samples.commit(fence, 1, vec![Change::ReserveAccounts(hold)]);
         stage.ports.executions.commit(&commit).await.unwrap();
         Self { fence: Fence { next_sequence: fence.next_sequence + 1, ..fence }, call }
     }

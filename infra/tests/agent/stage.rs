@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::access::{AccessStore, Action, Authorizer, Grant, ServiceIdentity};
 use domain::agent::{Ended, run};
 use domain::artifact::ArtifactStore;
-use domain::budget::{Limits, WarningLevels};
+use domain::budget::{LimitSources, Limits, WarningLevels};
 use domain::clock::{Clock, Timestamp};
 use domain::error::StoreError;
 use domain::event::{Event, EventBus as _, encode_segment, log_writer};
@@ -179,6 +179,7 @@ impl Stage {
             pins: self.cast.pins,
             task: "Play.".to_owned(),
             limits,
+            limit_sources: LimitSources::default(),
             deadline_at: deadline.map(|after| now.plus(after)),
             is_scripted: true,
             created_at: now,

@@ -102,7 +102,7 @@ async fn judge(world: &World, seed: u64, home: &Home, tally: Tally) {
         assert!(!is_honest || state.caps.max_cost.is_none_or(|most| state.spent.cost <= most), "{replay}");
     }
     let connection = world.store.connection();
-    let sql = format!("SELECT COUNT(*) AS held FROM budget_hold WHERE tenant_id = '{}'", home.tenant.id);
+    let sql = format!("SELECT COUNT(*) AS held FROM budget_reservation WHERE tenant_id = '{}'", home.tenant.id);
     let row = connection.query_one_raw(Statement::from_string(connection.get_database_backend(), sql)).await;
     assert_eq!(row.unwrap().unwrap().try_get::<i64>("", "held").unwrap(), 0, "{replay}");
     assert!(tally.admitted > 0, "no progress: {replay}");

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use domain::budget::{
-    self, AccountHold, AccountState, AccountSubjects, Amount, Budget, Estimate, ModelCallReservation, Patience, Refused,
+    self, AccountReservation, AccountState, AccountSubjects, Amount, Budget, Estimate, ModelCallReservation, Patience,
+    Refused,
 };
 use domain::clock::Timestamp;
 use domain::error::StoreError;
@@ -176,8 +177,8 @@ impl Runner {
             let Execution { tenant_id, project_id, agent_id, .. } = self.execution;
             let subjects = AccountSubjects { tenant_id, project_id, agent_id };
             let periods = accounts.iter().map(AccountState::period).collect();
-            let hold = AccountHold { call, subjects, periods, amount: reservation.amount() };
-            match self.commit(Change::HoldAccounts(hold)).await {
+            let hold = AccountReservation { call, subjects, periods, amount: reservation.amount() };
+            match self.commit(Change::ReserveAccounts(hold)).await {
                 Ok(()) => return Some((call, reservation)),
                 Err(StoreError::AccountRefused) => self.tally.outrun += 1,
                 Err(error) => panic!("{error:?}"),

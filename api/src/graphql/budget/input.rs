@@ -58,8 +58,12 @@ impl BudgetAccountSetInput {
             (Some(id), None, false) => AccountOwner::Agent(faults.id(&["agentId"], id)),
             (None, Some(id), false) => AccountOwner::Project(faults.id(&["projectId"], id)),
             (None, None, true) => AccountOwner::Tenant(tenant),
+            (None, None, false) => {
+                faults.add(&["projectId"], "MISSING", "must name one owner: agentId, projectId, or tenant: true");
+                AccountOwner::Tenant(tenant)
+            }
             _ => {
-                faults.add(&[], "ONE_OF", "must name exactly one owner: agentId, projectId, or tenant: true");
+                faults.add(&["projectId"], "CONFLICTING", "names a second owner; an account has exactly one");
                 AccountOwner::Tenant(tenant)
             }
         };
@@ -82,8 +86,12 @@ impl BudgetTopUpInput {
         let target = match (&self.account_id, &self.execution_id) {
             (Some(id), None) => TopUpTarget::Account(faults.id(&["accountId"], id)),
             (None, Some(id)) => TopUpTarget::Execution(faults.id::<ExecutionId>(&["executionId"], id)),
-            _ => {
-                faults.add(&[], "ONE_OF", "must name exactly one of accountId and executionId");
+            (None, None) => {
+                faults.add(&["accountId"], "MISSING", "must name an account here, or an execution in executionId");
+                TopUpTarget::Account(AccountId::PLACEHOLDER)
+            }
+            (Some(_), Some(_)) => {
+                faults.add(&["executionId"], "CONFLICTING", "is given beside accountId; name one of both");
                 TopUpTarget::Account(AccountId::PLACEHOLDER)
             }
         };

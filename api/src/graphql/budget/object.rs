@@ -117,31 +117,42 @@ pub struct AccountTokenMeter {
 
 impl From<AccountState> for BudgetAccount {
     fn from(state: AccountState) -> Self {
-        let left = state.remaining();
-        let AccountState { account, starts_at, ends_at, caps, spent, reserved, .. } = state;
+        let AccountState { account, starts_at, ends_at, .. } = &state;
         Self {
             id: account.id.to_string().into(),
             scope: account.owner.scope().into(),
             owner_id: account.owner.to_string().into(),
             period: account.period.into(),
-            cost: AccountCostMeter {
-                cap_per_period: account.caps.max_cost.map(Money::from),
-                cap: caps.max_cost.map(Money::from),
-                spent: spent.cost.into(),
-                reserved: reserved.cost.into(),
-                remaining: left.max_cost.map(Money::from),
-            },
-            tokens: AccountTokenMeter {
-                cap_per_period: account.caps.max_tokens.map(BigInt::from),
-                cap: caps.max_tokens.map(BigInt::from),
-                spent: spent.tokens.into(),
-                reserved: reserved.tokens.into(),
-                remaining: left.max_tokens.map(BigInt::from),
-            },
+            cost: (&state).into(),
+            tokens: (&state).into(),
             warning_levels: account.warning_levels.percentages().iter().copied().map(i32::from).collect(),
-            period_started_at: ends_at.map(|_| starts_at.into()),
+            period_started_at: ends_at.map(|_| DateTime(*starts_at)),
             resets_at: ends_at.map(DateTime),
             created_at: account.created_at.into(),
+        }
+    }
+}
+
+impl From<&AccountState> for AccountCostMeter {
+    fn from(state: &AccountState) -> Self {
+        Self {
+            cap_per_period: state.account.caps.max_cost.map(Money::from),
+            cap: state.caps.max_cost.map(Money::from),
+            spent: state.spent.cost.into(),
+            reserved: state.reserved.cost.into(),
+            remaining: state.remaining().max_cost.map(Money::from),
+        }
+    }
+}
+
+impl From<&AccountState> for AccountTokenMeter {
+    fn from(state: &AccountState) -> Self {
+        Self {
+            cap_per_period: state.account.caps.max_tokens.map(BigInt::from),
+            cap: state.caps.max_tokens.map(BigInt::from),
+            spent: state.spent.tokens.into(),
+            reserved: state.reserved.tokens.into(),
+            remaining: state.remaining().max_tokens.map(BigInt::from),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::assert_lease_lost;
 use crate::budget::{
-    AccountChange, AccountHold, AccountOwner, AccountPeriod, AccountState, AccountSubjects, Amount, BudgetAccount,
-    Caps, Period, TopUp, TopUpOutcome, TopUpTarget, Warned, WarningLevels,
+    AccountChange, AccountOwner, AccountPeriod, AccountReservation, AccountState, AccountSubjects, Amount,
+    BudgetAccount, Caps, Period, TopUp, TopUpOutcome, TopUpTarget, Warned, WarningLevels,
 };
 use crate::error::StoreError;
 use crate::execution::{Change, Execution, ExecutionRef, Fence};
@@ -60,8 +60,8 @@ impl Runner {
         periods: Vec<AccountPeriod>,
     ) -> Result<ModelCallId, StoreError> {
         let call = samples.model_call_id();
-        let hold = AccountHold { call, subjects: self.subjects(), periods, amount };
-        let changes = vec![Change::SaveIteration(samples.iteration(1, AT)), Change::HoldAccounts(hold)];
+        let hold = AccountReservation { call, subjects: self.subjects(), periods, amount };
+        let changes = vec![Change::SaveIteration(samples.iteration(1, AT)), Change::ReserveAccounts(hold)];
         ports.executions.commit(&samples.commit(self.fence, 1, changes)).await?;
         self.fence.next_sequence += 1;
         Ok(call)
