@@ -209,7 +209,7 @@ async fn top_up_execution(
     )?;
     if execution.progress.status.is_terminal() {
         let rule = "names an execution that has ended; start another one with higher limits";
-        return Err(InvalidInput::new(["executionId"], "ENDED", rule).into());
+        return Err(InvalidInput::new(["executionId"], "EXECUTION_ENDED", rule).into());
     }
     let is_replayed = write(op, ports, request).await?;
     ports.bus.command_arrived(execution.reference());

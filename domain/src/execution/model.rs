@@ -1,7 +1,5 @@
 //! What an execution is, and what a commit may change about it.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::Artifact;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::model::ModelCall;
 use crate::agent::{Claim, Halt, Moving, warnings};
 use crate::budget::{
-    self, AccountPeriod, AccountReservation, AccountState, Amount, Budget, Estimate, ModelCallReservation, Patience,
-    Refused,
+    self, AccountPeriod, AccountReservation, AccountState, Amount, Budget, Estimate, Limit, ModelCallReservation,
+    Patience, Refused,
 };
 use crate::event::Event;
 use crate::execution::Change;
@@ -83,7 +83,8 @@ impl Desk {
         }
         match self.accounts.first() {
             Some(state) if self.tries_left == 0 => {
-                let refusal = budget::AccountRefusal { state: Box::new(state.clone()), limit: budget::Limit::Cost };
+                let limit = if state.caps.max_cost.is_some() { Limit::Cost } else { Limit::Tokens };
+                let refusal = budget::AccountRefusal { state: Box::new(state.clone()), limit };
                 Err(Halt::Account(Refused::Busy(refusal)))
             }
             Some(_) | None => Ok(()),

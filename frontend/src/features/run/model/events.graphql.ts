@@ -114,6 +114,11 @@ export const RunEventFields = graphql(`
         ...Budget
       }
     }
+    ... on BudgetWarning {
+      source
+      limit
+      level
+    }
     ... on WarningRaised {
       code
       message
