@@ -4,6 +4,7 @@
 
 mod accounts;
 mod books;
+mod cancels;
 mod failing_store;
 mod failpoints;
 mod fused_ports;

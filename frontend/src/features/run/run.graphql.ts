@@ -47,6 +47,9 @@ export const ExecutionCancelMutation = graphql(`
         id
         status
       }
+      receipt {
+        message
+      }
       userErrors {
         code
         message
