@@ -2,6 +2,7 @@
 //! lost, and where it stops. Models and sandboxes are played.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what these tests share fails by panicking, like them")]
 
+mod access;
 mod accounts;
 mod books;
 mod cancels;
