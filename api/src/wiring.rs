@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::access::{AccessStore, Authorizer, IdentityStore};
+use domain::access::{AccessStore, Authorizer};
 use domain::agent::Ports;
 use domain::artifact::ArtifactStore;
-use domain::budget::BudgetAccounts;
 use domain::clock::{Clock, Entropy};
 use domain::event::{LogWriter, log_writer};
 use domain::execution::{CallContext, ExecutionReader, ExecutionStore};
@@ -76,6 +75,17 @@ fn open_secrets(data_dir: &DataDir) -> Result<Arc<dyn SecretStore>, WiringError>
     Ok(Arc::new(KeyFileSecretStore::open(&data_dir.path().join("secret.key"))?))
 }
 
+fn open_local_sandbox(
+    config: &Config,
+    data_dir: &DataDir,
+    entropy: &dyn Entropy,
+) -> Result<Arc<LocalSandbox>, WiringError> {
+    Ok(Arc::new(match config.local_sandbox {
+        true => LocalSandbox::new(data_dir.path(), entropy)?,
+        false => LocalSandbox::none(),
+    }))
+}
+
 /// Puts the parts together. `scripted_url` is where the scripted model of this process listens.
 pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> Result<Wiring, WiringError> {
     let data_dir = infra::data_dir::lock(&config.data_dir)?;
@@ -87,18 +97,13 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
     let artifacts: Arc<dyn ArtifactStore> = Arc::new(DirArtifactStore::open(&data_dir.path().join("artifacts"))?);
-    let local_sandbox = Arc::new(match config.local_sandbox {
-        true => LocalSandbox::new(data_dir.path(), &*entropy)?,
-        false => LocalSandbox::none(),
-    });
+    let local_sandbox = open_local_sandbox(config, &data_dir, &*entropy)?;
     let shared = Arc::new(store.clone());
     let live = Live::new(shared.clone());
     let executions: Arc<dyn ExecutionStore> = shared.clone();
     let reader: Arc<dyn ExecutionReader> = shared.clone();
     let resources: Arc<dyn ResourceStore> = shared.clone();
     let access: Arc<dyn AccessStore> = shared.clone();
-    let accounts: Arc<dyn BudgetAccounts> = shared.clone();
-    let identity: Arc<dyn IdentityStore> = shared.clone();
     let authorizer = Arc::new(Authorizer::new(access.clone())?);
     let (log_writer, log_handle) = log_writer(executions.clone(), clock.clone());
     let links =
@@ -107,7 +112,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         executions: executions.clone(),
         reader: reader.clone(),
         resources: resources.clone(),
-        accounts: accounts.clone(),
+        accounts: shared.clone(),
         artifacts: artifacts.clone(),
         secrets: secrets.clone(),
         authorizer: authorizer.clone(),
@@ -123,13 +128,13 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     });
     let services = Services {
         resources,
-        accounts,
+        accounts: shared.clone(),
         executions: reader,
         execution_store: executions,
         events: live.clone(),
         follow: live.clone(),
         access,
-        identity,
+        identity: shared.clone(),
         audit: shared,
         artifacts,
         secrets,

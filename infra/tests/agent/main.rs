@@ -10,6 +10,7 @@ mod failing_store;
 mod failpoints;
 mod fused_ports;
 mod limits;
+mod loop_policies;
 mod loop_rules;
 mod losses;
 #[path = "../it/mariadb.rs"]
