@@ -57,6 +57,20 @@ GUARDS = [
         [("domain", None, ["budget::tests::grants_only_the_tool_calls_that_fit"])],
     ),
     Guard(
+        "the budget check: what others hold of an account",
+        "infra/src/sql/account_moves.rs",
+        "a.max_nano_usd + added_nano_usd - spent_nano_usd - reserved_nano_usd)",
+        "a.max_nano_usd + added_nano_usd - spent_nano_usd)",
+        [("infra", "it", ["contracts::sqlite::accounts::a_hold_takes_what_fits_and_nothing_else"])],
+    ),
+    Guard(
+        "the budget check: every account that applies",
+        "infra/src/sql/account_moves.rs",
+        " AND ? = (SELECT COUNT(*)",
+        " AND ? >= 0 * (SELECT COUNT(*)",
+        [("infra", "it", ["contracts::sqlite::accounts::a_hold_covers_every_account_that_applies"])],
+    ),
+    Guard(
         "the authoriser: what the API asks",
         "domain/src/access/authorizer.rs",
         "match self.decide(principal, action, target, facts) {",

@@ -28,6 +28,8 @@ pub struct Config {
     pub concurrency: usize,
     /// How long a worker's claim holds without renewal.
     pub lease: Duration,
+    /// How long a model call waits for others to settle what they hold of a budget account.
+    pub account_wait: Duration,
     /// Whether this process starts a local sandbox runtime.
     pub local_sandbox: bool,
     /// The model of the demo, when the environment names one.
@@ -90,6 +92,7 @@ struct RawStore {
 struct RawWorker {
     concurrency: Option<usize>,
     lease_seconds: Option<u64>,
+    account_wait_seconds: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -141,6 +144,15 @@ impl Config {
                 10,
                 3,
                 300,
+                &mut faults,
+            )),
+            account_wait: Duration::from_secs(number(
+                environment,
+                "VITRINE_ACCOUNT_WAIT_SECONDS",
+                raw.worker.account_wait_seconds,
+                30,
+                0,
+                3600,
                 &mut faults,
             )),
             local_sandbox: flag(environment, "VITRINE_LOCAL_SANDBOX", raw.sandbox.local, &mut faults),

@@ -1,7 +1,7 @@
 //! What a fresh embedded installation starts with: a tenant, a project, an API key, and the demo's resources.
 
 use domain::access::{ApiKeyPorts, CreateApiKey, Project, ProjectRole, Tenant, create_api_key};
-use domain::budget::Limits;
+use domain::budget::{Limits, WarningLevels};
 use domain::ctx::{OpContext, PageRequest, Principal};
 use domain::ids::{PriceVersionId, PrincipalId, ProjectId, ResourceId, TenantId};
 use domain::money::{NanoUsd, Price};
@@ -227,5 +227,6 @@ fn agent(model_id: ResourceId, profile: ResourceId, has_price: bool) -> Spec {
             max_errors_per_tool: Some(6),
         },
         loop_policy: LoopPolicy::default(),
+        warning_levels: WarningLevels::default(),
     })
 }

@@ -75,6 +75,17 @@ fn open_secrets(data_dir: &DataDir) -> Result<Arc<dyn SecretStore>, WiringError>
     Ok(Arc::new(KeyFileSecretStore::open(&data_dir.path().join("secret.key"))?))
 }
 
+fn open_local_sandbox(
+    config: &Config,
+    data_dir: &DataDir,
+    entropy: &dyn Entropy,
+) -> Result<Arc<LocalSandbox>, WiringError> {
+    Ok(Arc::new(match config.local_sandbox {
+        true => LocalSandbox::new(data_dir.path(), entropy)?,
+        false => LocalSandbox::none(),
+    }))
+}
+
 /// Puts the parts together. `scripted_url` is where the scripted model of this process listens.
 pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> Result<Wiring, WiringError> {
     let data_dir = infra::data_dir::lock(&config.data_dir)?;
@@ -86,10 +97,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
     let artifacts: Arc<dyn ArtifactStore> = Arc::new(DirArtifactStore::open(&data_dir.path().join("artifacts"))?);
-    let local_sandbox = Arc::new(match config.local_sandbox {
-        true => LocalSandbox::new(data_dir.path(), &*entropy)?,
-        false => LocalSandbox::none(),
-    });
+    let local_sandbox = open_local_sandbox(config, &data_dir, &*entropy)?;
     let shared = Arc::new(store.clone());
     let live = Live::new(shared.clone());
     let executions: Arc<dyn ExecutionStore> = shared.clone();
@@ -104,6 +112,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         executions: executions.clone(),
         reader: reader.clone(),
         resources: resources.clone(),
+        accounts: shared.clone(),
         artifacts: artifacts.clone(),
         secrets: secrets.clone(),
         authorizer: authorizer.clone(),
@@ -115,9 +124,11 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         clock: clock.clone(),
         entropy: entropy.clone(),
         lease: config.lease,
+        account_wait: config.account_wait,
     });
     let services = Services {
         resources,
+        accounts: shared.clone(),
         executions: reader,
         execution_store: executions,
         events: live.clone(),

@@ -31,6 +31,10 @@ pub enum StoreError {
         /// Names the thing that is in the way.
         what: &'static str,
     },
+    /// A budget account had no room, or other accounts apply than the commit knew: nothing was written. Look at the
+    /// accounts and decide anew.
+    #[error("a budget account has no room for the call")]
+    AccountRefused,
     /// The store could not be reached or gave up. Whether the write happened is unknown.
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -47,6 +51,7 @@ impl StoreError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::LeaseLost | Self::Conflict { .. } => ErrorClass::Conflict,
+            Self::AccountRefused => ErrorClass::Limit,
             Self::Unavailable(_) => ErrorClass::Upstream,
             Self::Corrupt { .. } => ErrorClass::Internal,
         }

@@ -144,6 +144,8 @@ ids! {
     ArtifactId = "art";
     /// A command in an execution's inbox.
     CommandId = "cmd";
+    /// A BudgetAccount.
+    AccountId = "bud";
 }
 
 #[cfg(test)]

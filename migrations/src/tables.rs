@@ -194,6 +194,45 @@ const RECOVERY: [(&str, &str); 1] = [(
      FOREIGN KEY (tenant_id, execution_id) REFERENCES execution (tenant_id, id)",
 )];
 
+/// An account's row says what may be used; each period has a row of its own, made by the first hold or top-up in it. A
+/// hold's row goes with its settlement: what is left over at the end of everything is a fault.
+const BUDGETS: [(&str, &str); 5] = [
+    (
+        "budget_account",
+        "tenant_id {id} NOT NULL, id {id} NOT NULL, scope {id} NOT NULL, subject_id {id} NOT NULL, period {id} NOT NULL,
+         max_nano_usd {int}, max_tokens {int}, warning_levels {bytes} NOT NULL, created_at {int} NOT NULL,
+         PRIMARY KEY (tenant_id, id), UNIQUE (tenant_id, subject_id, period),
+         FOREIGN KEY (tenant_id) REFERENCES tenant (id)",
+    ),
+    (
+        "budget_period",
+        "tenant_id {id} NOT NULL, account_id {id} NOT NULL, starts_at {int} NOT NULL,
+         spent_nano_usd {int} NOT NULL, spent_tokens {int} NOT NULL,
+         reserved_nano_usd {int} NOT NULL, reserved_tokens {int} NOT NULL,
+         added_nano_usd {int} NOT NULL, added_tokens {int} NOT NULL,
+         PRIMARY KEY (tenant_id, account_id, starts_at)",
+    ),
+    (
+        "budget_reservation",
+        "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, model_call_id {id} NOT NULL, ordinal {int} NOT NULL,
+         account_id {id} NOT NULL, starts_at {int} NOT NULL, nano_usd {int} NOT NULL, tokens {int} NOT NULL,
+         PRIMARY KEY (tenant_id, execution_id, model_call_id, ordinal)",
+    ),
+    (
+        "budget_warned",
+        "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, account_id {id} NOT NULL, starts_at {int} NOT NULL,
+         cost_level {int} NOT NULL, token_level {int} NOT NULL,
+         PRIMARY KEY (tenant_id, execution_id, account_id, starts_at)",
+    ),
+    (
+        "budget_top_up",
+        "tenant_id {id} NOT NULL, id {id} NOT NULL, account_id {id}, execution_id {id}, starts_at {int},
+         nano_usd {int} NOT NULL, tokens {int} NOT NULL, reason {bytes} NOT NULL, requested_by {id} NOT NULL,
+         created_at {int} NOT NULL, key_hash {id} NOT NULL, request_hash {id} NOT NULL,
+         PRIMARY KEY (tenant_id, id), UNIQUE (tenant_id, key_hash)",
+    ),
+];
+
 /// Columns that came to a table after it was made.
 const FALLBACKS: (&str, &str) = ("model_call", "fallback_index {int}, fallback_because {bytes}, tries {int}");
 
@@ -202,7 +241,8 @@ pub fn steps() -> Vec<Step> {
     let table = |(table, body)| (Kind::Table, table, body);
     let columns = |(table, body)| (Kind::Columns, table, body);
     let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(RECOVERY);
-    let steps = tables.map(table).chain([columns(FALLBACKS)]);
+    // Steps stay where they are: what is new comes last.
+    let steps = tables.map(table).chain([columns(FALLBACKS)]).chain(BUDGETS.map(table));
     steps
         .enumerate()
         .map(|(index, (kind, table, body))| {

@@ -9,6 +9,7 @@ mod access;
 mod agent;
 mod artifact;
 mod audit;
+mod budget;
 mod connection;
 mod context;
 mod credential;

@@ -4,6 +4,7 @@ use async_graphql::{MergedObject, MergedSubscription, SDLExportOptions, Schema, 
 
 use super::access::AccessMutation;
 use super::agent::{AgentMutation, AgentQuery};
+use super::budget::{BudgetMutation, BudgetQuery};
 use super::credential::{CredentialMutation, CredentialQuery};
 use super::event::EventSubscription;
 use super::execution::{ExecutionMutation, ExecutionQuery, OverrideLoopMutation, UpdateSubscription};
@@ -26,6 +27,7 @@ pub struct Query(
     SandboxConnectionQuery,
     SandboxProfileQuery,
     ExecutionQuery,
+    BudgetQuery,
 );
 
 /// Everything that can be done. Refusals are `userErrors` of the payload.
@@ -39,6 +41,7 @@ pub struct Mutation(
     SandboxConnectionMutation,
     SandboxProfileMutation,
     ExecutionMutation,
+    BudgetMutation,
     OverrideLoopMutation,
 );
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::access::{AccessStore, ApiKeyPorts, Authorizer, GrantPorts, IdentityStore};
 use domain::artifact::{Artifact, ArtifactStore};
 use domain::audit::AuditLog;
+use domain::budget::{BudgetAccounts, BudgetPorts};
 use domain::clock::{Clock, Entropy, Timestamp};
 use domain::event::{EventBus, EventLog};
 use domain::execution::{ExecutionReader, ExecutionStore};
@@ -25,6 +26,8 @@ pub trait ArtifactLinks: Send + Sync {
 pub struct Services {
     /// Resources and versions.
     pub resources: Arc<dyn ResourceStore>,
+    /// Budget accounts.
+    pub accounts: Arc<dyn BudgetAccounts>,
     /// Reads executions.
     pub executions: Arc<dyn ExecutionReader>,
     /// Starts executions, and takes commands for them.
@@ -74,6 +77,18 @@ impl Services {
             resources: self.resources.clone(),
             access: self.access.clone(),
             authorizer: self.authorizer.clone(),
+        }
+    }
+
+    /// For the use cases of budgets.
+    pub fn budget_ports(&self) -> BudgetPorts {
+        BudgetPorts {
+            accounts: self.accounts.clone(),
+            executions: self.executions.clone(),
+            resources: self.resources.clone(),
+            identity: self.identity.clone(),
+            authorizer: self.authorizer.clone(),
+            bus: self.bus.clone(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use async_graphql::{ID, Interface, SimpleObject};
 use domain::access::Refusal;
 use domain::error::InvalidInput;
-use domain::ids::{ApiKeyId, ExecutionId, MalformedId, ProjectId, ResourceId, VersionId};
+use domain::ids::{AccountId, ApiKeyId, ExecutionId, MalformedId, ProjectId, ResourceId, VersionId};
 
 use super::error::ApiError;
 
@@ -125,4 +125,4 @@ macro_rules! placeholders {
     )*};
 }
 
-placeholders! { ApiKeyId ExecutionId ProjectId ResourceId VersionId }
+placeholders! { AccountId ApiKeyId ExecutionId ProjectId ResourceId VersionId }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::access::{ApiKeyPorts, CreateApiKey, ProjectRole, create_api_key};
 use domain::ctx::{OpContext, Principal};
-use domain::ids::{ApiKeyId, ExecutionId, ProjectId, ResourceId, VersionId};
+use domain::ids::{AccountId, ApiKeyId, ExecutionId, ProjectId, ResourceId, VersionId};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn cases(things: &Things) -> Vec<(&'static str, String)> {
 }
 
 fn queries(things: &Things) -> Vec<(&'static str, String)> {
-    let Things { project, model, agent, version, execution, key, .. } = things;
+    let Things { project, model, agent, version, execution, key, account, .. } = things;
     let list = |field| (field, format!("query {{ {field}(projectId: \"{project}\") {{ nodes {{ id name }} }} }}"));
     let ids = [project, model, version, execution, key].map(|id| format!("\"{id}\"")).join(", ");
     vec![
@@ -37,6 +37,8 @@ fn queries(things: &Things) -> Vec<(&'static str, String)> {
         list("credentials"),
         list("sandboxConnections"),
         list("sandboxProfiles"),
+        ("budgetAccount", format!("query {{ budgetAccount(id: \"{account}\") {{ id }} }}")),
+        ("budgetAccounts", format!("query {{ budgetAccounts(projectId: \"{project}\") {{ id }} }}")),
         ("execution", format!("query {{ execution(id: \"{execution}\") {{ task }} }}")),
         ("executions", format!("query {{ executions(filter: {{agentId: \"{agent}\"}}) {{ nodes {{ task }} }} }}")),
     ]
@@ -74,7 +76,7 @@ fn creations(things: &Things) -> Vec<(&'static str, String)> {
 }
 
 fn other_mutations(things: &Things) -> Vec<(&'static str, String)> {
-    let Things { project, model, agent, version, execution, key, .. } = things;
+    let Things { project, model, agent, version, execution, key, account, .. } = things;
     let grant = format!("agentId: \"{agent}\", resourceId: \"{model}\"");
     vec![
         mutation("apiKeyCreate", &format!("projectId: \"{project}\", name: \"n\", role: OWNER")),
@@ -84,6 +86,11 @@ fn other_mutations(things: &Things) -> Vec<(&'static str, String)> {
         mutation("resourceVersionPublish", &format!("versionId: \"{version}\"")),
         mutation("resourceArchive", &format!("resourceId: \"{agent}\"")),
         mutation("executionStart", &format!("agentId: \"{agent}\", task: \"t\", idempotencyKey: \"k\"")),
+        mutation("budgetAccountSet", &format!("agentId: \"{agent}\", period: DAY, maxCostUsd: \"1\", reason: \"r\"")),
+        mutation(
+            "budgetTopUp",
+            &format!("accountId: \"{account}\", costUsd: \"1\", reason: \"r\", idempotencyKey: \"k\""),
+        ),
         mutation("executionCancel", &format!("executionId: \"{execution}\"")),
         mutation("executionOverrideLoop", &format!("executionId: \"{execution}\", reason: \"it may\"")),
     ]
@@ -102,6 +109,7 @@ fn missing_things(world: &World) -> Things {
         version: VersionId::generate(clock, entropy).to_string(),
         execution: ExecutionId::generate(clock, entropy).to_string(),
         key: ApiKeyId::generate(clock, entropy).to_string(),
+        account: AccountId::generate(clock, entropy).to_string(),
     }
 }
 

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod budgets;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod fallbacks;

@@ -64,6 +64,7 @@ pub struct Things {
     pub version: String,
     pub execution: String,
     pub key: String,
+    pub account: String,
 }
 
 impl World {
@@ -75,6 +76,7 @@ impl World {
         let live = Live::new(store.clone());
         let services = Services {
             resources: store.clone(),
+            accounts: store.clone(),
             executions: store.clone(),
             execution_store: store.clone(),
             events: live.clone(),
@@ -171,7 +173,10 @@ impl World {
         let key = text(&self.made("apiKeyCreate", input, "apiKey").await["apiKey"]["id"]);
         let (agent, version) = (text(&agent["agent"]["id"]), text(&agent["version"]["id"]));
         let execution = self.start(&agent, "first").await;
-        Things { project, credential, model, connection, profile, agent, version, execution, key }
+        let input = json!({"projectId": project, "period": "MONTH", "maxCostUsd": "100", "reason": "Acme month"});
+        let account = self.mutate("budgetAccountSet", &input, "budgetAccount { id }").await;
+        let account = text(&account["budgetAccount"]["id"]);
+        Things { project, credential, model, connection, profile, agent, version, execution, key, account }
     }
 
     async fn made(&self, field: &str, input: Value, head: &str) -> Value {

@@ -96,6 +96,8 @@ pub enum Action {
     Execute,
     /// Hand out keys and grants.
     ManageAccess,
+    /// Set budget accounts and top up what is used up.
+    ManageBudgets,
 }
 
 impl Action {
@@ -107,6 +109,7 @@ impl Action {
             Self::Use => "use",
             Self::Execute => "execute",
             Self::ManageAccess => "manageAccess",
+            Self::ManageBudgets => "manageBudgets",
         }
     }
 }

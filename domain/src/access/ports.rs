@@ -61,6 +61,9 @@ pub trait IdentityStore: Send + Sync {
     /// The projects with these ids; missing ones are left out.
     async fn projects(&self, scope: Scope, ids: &[ProjectId]) -> Result<Vec<Project>, StoreError>;
 
+    /// Every project of the tenant, whoever has a role in it.
+    async fn project_ids(&self, scope: Scope) -> Result<Vec<ProjectId>, StoreError>;
+
     /// A page of the projects that the principal has a role in, by slug.
     async fn list_projects(&self, principal: Principal, page: PageRequest) -> Result<Page<Project>, StoreError>;
 

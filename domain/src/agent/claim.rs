@@ -7,9 +7,10 @@ use std::time::Duration;
 use super::conversation::Conversation;
 use super::halt::Halt;
 use super::sandbox_session::SandboxSession;
+use super::warnings;
 use crate::access::{AccessError, Action, Authorizer, Target};
 use crate::artifact::ArtifactStore;
-use crate::budget::{Budget, Limit};
+use crate::budget::{AccountState, AccountSubjects, Budget, BudgetAccounts, Limit, Limits, Used};
 use crate::clock::{Clock, Entropy, Timestamp};
 use crate::ctx::{Principal, Scope};
 use crate::event::{CommandWakeUps, Entry, Event, EventBus, Journal, JournalError, LogWriterHandle};
@@ -34,6 +35,8 @@ pub struct Ports {
     pub reader: Arc<dyn ExecutionReader>,
     /// Pinned versions.
     pub resources: Arc<dyn ResourceStore>,
+    /// Budget accounts.
+    pub accounts: Arc<dyn BudgetAccounts>,
     /// Large texts and files.
     pub artifacts: Arc<dyn ArtifactStore>,
     /// Opens credentials for one use.
@@ -56,6 +59,8 @@ pub struct Ports {
     pub entropy: Arc<dyn Entropy>,
     /// How long a claim holds without renewal.
     pub lease: Duration,
+    /// How long a model call waits for others to settle what they hold of an account.
+    pub account_wait: Duration,
 }
 
 /// What the pinned versions say; read once when the claim begins.
@@ -91,11 +96,17 @@ pub struct PinnedSandbox {
 /// What moves while a claim is held. Changed and written only under the journal's lock.
 pub(crate) struct Moving {
     pub progress: Progress,
+    /// The effective limits; a top-up raises them.
+    pub limits: Limits,
+    /// The accounts that apply, as the last model call saw them. Empty when there was none.
+    pub accounts: Vec<AccountState>,
     pub guard: LoopGuard,
     /// Whether the guard has seen what earlier claims did.
     pub has_replayed: bool,
     /// Commands of this claim that overrode the guard.
     pub overridden: Vec<CommandId>,
+    /// Top-ups that this claim applied.
+    pub topped_up: Vec<CommandId>,
     pub tool_errors: BTreeMap<String, u32>,
     /// The iteration that is open.
     pub open_iteration: Option<AgentIteration>,
@@ -184,9 +195,12 @@ impl Claim {
             active_before_us: progress.used.active_time_us,
             moving: Mutex::new(Moving {
                 progress,
+                limits: execution.limits,
+                accounts: Vec::new(),
                 guard: LoopGuard::default(),
                 has_replayed: false,
                 overridden: Vec::new(),
+                topped_up: Vec::new(),
                 tool_errors: BTreeMap::new(),
                 open_iteration: None,
                 answer_so_far: String::new(),
@@ -224,21 +238,50 @@ impl Claim {
         &self,
         change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>) + Send,
     ) -> Result<u64, JournalError> {
-        self.journal
-            .commit(|first_sequence| {
+        self.journal.commit(|first_sequence| self.entry(first_sequence, change)).await
+    }
+
+    /// As [`Self::record`], for a change that holds something on budget accounts. None when one of them refused: then
+    /// nothing is written, and what moves stands as before.
+    pub(crate) async fn record_reservation(
+        &self,
+        change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>) + Send,
+    ) -> Result<Option<u64>, JournalError> {
+        let before = Mutex::new(None);
+        let kept = |moving: &mut Moving| {
+            let now = (moving.progress.clone(), moving.open_iteration.clone());
+            *before.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+            change(moving)
+        };
+        let undo = || {
+            if let Some((progress, open_iteration)) = before.lock().unwrap_or_else(PoisonError::into_inner).take() {
                 let mut moving = self.moving();
-                moving.next_sequence = first_sequence;
-                let (changes, mut events) = change(&mut moving);
-                let before = moving.progress.used;
-                moving.progress.used.active_time_us = self.active_time_us();
-                let budget = Budget { limits: self.execution.limits, used: moving.progress.used };
-                let is_end = events.iter().any(|event| matches!(event, Event::ExecutionFinished { .. }));
-                if !is_end && (!events.is_empty() || before != moving.progress.used) {
-                    events.push(Event::BudgetUpdated { budget });
-                }
-                Entry { progress: Some(moving.progress.clone()), changes, events }
-            })
-            .await
+                (moving.progress, moving.open_iteration) = (progress, open_iteration);
+            }
+        };
+        self.journal.commit_or_undo(|first_sequence| self.entry(first_sequence, kept), undo).await
+    }
+
+    fn entry(&self, first_sequence: u64, change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>)) -> Entry {
+        let mut moving = self.moving();
+        moving.next_sequence = first_sequence;
+        let spent_before = moving.progress.used;
+        let (changes, mut events) = change(&mut moving);
+        let before = moving.progress.used;
+        moving.progress.used.active_time_us = self.active_time_us();
+        let budget = Budget { limits: moving.limits, used: moving.progress.used };
+        let is_end = events.iter().any(|event| matches!(event, Event::ExecutionFinished { .. }));
+        if !is_end && (!events.is_empty() || before != moving.progress.used) {
+            events.extend(self.own_warnings(&spent_before, &budget));
+            events.push(Event::BudgetUpdated { budget });
+        }
+        Entry { progress: Some(moving.progress.clone()), changes, events }
+    }
+
+    /// The levels of the execution's own limits that this commit crosses.
+    fn own_warnings(&self, before: &Used, budget: &Budget) -> Vec<Event> {
+        let Some(pinned) = self.pinned.get() else { return Vec::new() };
+        warnings::of_execution(&pinned.agent.warning_levels, before, budget)
     }
 
     /// What the next iteration begins with: the end of the one before.
@@ -255,7 +298,17 @@ impl Claim {
     pub(crate) fn budget_of(&self, moving: &Moving) -> Budget {
         let mut used = moving.progress.used;
         used.active_time_us = self.active_time_us();
-        Budget { limits: self.execution.limits, used }
+        Budget { limits: moving.limits, used }
+    }
+
+    /// The effective limits as they stand.
+    pub(crate) fn limits(&self) -> Limits {
+        self.moving().limits
+    }
+
+    /// Whose accounts apply.
+    pub(crate) const fn account_subjects(&self) -> AccountSubjects {
+        self.execution.account_subjects()
     }
 
     /// Leaves the loop when something outside wants it to.
@@ -294,10 +347,11 @@ impl Claim {
 
     /// What the next external call carries.
     pub fn call_context(&self) -> CallContext {
+        let attempt = self.moving().progress.attempt;
         CallContext {
             principal: self.principal(),
             execution: self.execution.reference(),
-            attempt: self.moving().progress.attempt,
+            attempt,
             time_left: self.time_left().unwrap_or(LONGEST_CALL).min(LONGEST_CALL),
             cancel: self.signal.token().clone(),
         }
@@ -307,8 +361,7 @@ impl Claim {
     pub fn time_left(&self) -> Option<Duration> {
         let to_deadline = self.execution.deadline_at.map(|deadline| deadline.since(self.ports.clock.now()));
         let to_active_end = self
-            .execution
-            .limits
+            .limits()
             .max_active_time_ms
             .map(|most| Duration::from_millis(most).saturating_sub(Duration::from_micros(self.active_time_us())));
         match (to_deadline, to_active_end) {

@@ -1,6 +1,7 @@
 //! What the inbox asks of a running execution. Only the lease holder applies it, in a fenced commit, once.
 
 use super::claim::Claim;
+use crate::budget::Amount;
 use crate::event::{Event, JournalError};
 use crate::execution::{Change, Command, CommandKind, ExecutionStatus, LoopOverride, StopCause};
 
@@ -9,6 +10,7 @@ pub(super) async fn apply(claim: &Claim, command: &Command) {
     let applied = match &command.kind {
         CommandKind::Cancel => cancel(claim, command).await,
         CommandKind::OverrideLoop { reason, pardons } => override_loop(claim, command, reason, *pardons).await,
+        CommandKind::TopUp { reason, amount } => top_up(claim, command, reason, *amount).await,
     };
     if let Err(error) = applied {
         tracing::warn!(execution.id = %claim.execution.id, error = &error as &dyn std::error::Error, "command was not applied");
@@ -19,6 +21,15 @@ pub(super) async fn apply(claim: &Claim, command: &Command) {
 pub(super) async fn apply_waiting_overrides(claim: &Claim) {
     for command in &claim.commands {
         if matches!(command.kind, CommandKind::OverrideLoop { .. }) {
+            apply(claim, command).await;
+        }
+    }
+}
+
+/// The top-ups that waited when the claim began; they hold for its first call already.
+pub(super) async fn apply_waiting_top_ups(claim: &Claim) {
+    for command in &claim.commands {
+        if matches!(command.kind, CommandKind::TopUp { .. }) {
             apply(claim, command).await;
         }
     }
@@ -57,6 +68,33 @@ async fn override_loop(claim: &Claim, command: &Command, reason: &str, pardons: 
             moving.guard.forgive(pardons);
             let changes = vec![Change::ApplyCommand(command.id), Change::AddLoopOverride { command: command.id, at }];
             (changes, vec![overridden])
+        })
+        .await
+        .map(|_| ())
+}
+
+/// The limits and the end of the command are one commit, so that a top-up counts once whoever applies it.
+async fn top_up(claim: &Claim, command: &Command, reason: &str, amount: Amount) -> Result<(), JournalError> {
+    if claim.moving().topped_up.contains(&command.id) {
+        return Ok(());
+    }
+    let event =
+        Event::BudgetToppedUp { by: command.by, cost: amount.cost, tokens: amount.tokens, reason: reason.to_owned() };
+    claim
+        .record(|moving| {
+            // The loop and the heartbeat may have found it in the inbox at one time.
+            if moving.topped_up.contains(&command.id) {
+                return (Vec::new(), Vec::new());
+            }
+            moving.topped_up.push(command.id);
+            moving.limits = moving.limits.topped_up(amount);
+            (
+                vec![
+                    Change::ApplyCommand(command.id),
+                    Change::SaveLimits(moving.limits, claim.execution.limit_sources.clone()),
+                ],
+                vec![event],
+            )
         })
         .await
         .map(|_| ())

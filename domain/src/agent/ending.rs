@@ -3,7 +3,7 @@
 use super::claim::{Claim, Moving};
 use super::halt::Halt;
 use super::run::Ended;
-use crate::budget::{Budget, Limit};
+use crate::budget::{AccountState, Budget, Limit, Refused};
 use crate::event::{Event, JournalError};
 use crate::execution::{Change, StopCause, StopCode, StopReason};
 use crate::sandbox::Sandbox;
@@ -16,6 +16,7 @@ pub(super) async fn end(claim: &Claim, halt: Halt) -> Ended {
             finish(claim, sandbox, Ending { code, message, limit: None, answer }).await
         }
         Halt::Limit(limit) => finish(claim, sandbox, limit_ending(claim, limit)).await,
+        Halt::Account(refused) => finish(claim, sandbox, account_ending(claim, refused)).await,
         Halt::Signal(StopCause::Cancelled) => finish(claim, sandbox, cancelled(claim)).await,
         Halt::Signal(StopCause::Deadline) => finish(claim, sandbox, deadline(claim)).await,
         Halt::Signal(StopCause::ActiveTime) => finish(claim, sandbox, limit_ending(claim, Limit::ActiveTime)).await,
@@ -112,8 +113,50 @@ fn deadline(claim: &Claim) -> Ending {
     }
 }
 
+/// The account is named by whose it is and by its period, so that a person knows where to look.
+fn account_ending(claim: &Claim, refused: Refused) -> Ending {
+    let (refusal, why) = match refused {
+        Refused::Own(limit) => return limit_ending(claim, limit),
+        Refused::Account(refusal) => (refusal, "and the next call might go over it"),
+        Refused::Busy(refusal) => (refusal, "and other calls hold too much of the rest"),
+        Refused::NoPrice(refusal) => return no_price(&refusal.state),
+    };
+    let AccountState { account, caps, spent, reserved, .. } = &*refusal.state;
+    let whose = account.owner.scope().noun();
+    let each = account.period.each();
+    let (code, name, most, used, held) = if refusal.limit == Limit::Tokens {
+        let most = caps.max_tokens.unwrap_or_default().to_string();
+        (StopCode::TokenLimit, "maxTokens", most, spent.tokens.to_string(), reserved.tokens.to_string())
+    } else {
+        let most = caps.max_cost.unwrap_or_default().to_usd_text();
+        (StopCode::CostLimit, "maxCostUsd", most, spent.cost.to_usd_text(), reserved.cost.to_usd_text())
+    };
+    Ending {
+        code,
+        message: format!(
+            "Stopped by a budget account of the {whose}: {name} is {most}{each}, {used} is used, {held} is held by calls \
+             under way, {why}. Top the account up, or start again when its period is over."
+        ),
+        limit: Some(format!("{whose} {name} {most}{each}")),
+        answer: None,
+    }
+}
+
+fn no_price(state: &AccountState) -> Ending {
+    let whose = state.account.owner.scope().noun();
+    Ending {
+        code: StopCode::PriceUnknown,
+        message: format!(
+            "A budget account of the {whose} limits money, and the model has no price: publish a version of the model \
+             with a price, or limit the account by tokens alone."
+        ),
+        limit: None,
+        answer: None,
+    }
+}
+
 fn limit_ending(claim: &Claim, limit: Limit) -> Ending {
-    let limits = claim.execution.limits;
+    let limits = claim.limits();
     let used = claim.moving().progress.used;
     let number = |value: Option<u64>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
     let money =

@@ -1,6 +1,6 @@
 //! Why the loop leaves an execution.
 
-use crate::budget::Limit;
+use crate::budget::{Limit, Refused};
 use crate::event::JournalError;
 use crate::execution::{StopCause, StopCode};
 
@@ -18,6 +18,8 @@ pub enum Halt {
     },
     /// A limit was hit.
     Limit(Limit),
+    /// A budget account refused a model call.
+    Account(Refused),
     /// The stop signal was tripped.
     Signal(StopCause),
     /// This process shuts down: give the execution back.

@@ -15,6 +15,7 @@ mod heartbeat;
 mod resume;
 mod run;
 mod sandbox_session;
+pub(crate) mod warnings;
 
 pub(crate) use claim::Moving;
 pub use claim::{Claim, NextIteration, Pinned, PinnedModel, PinnedSandbox, Ports};

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::claim::{Claim, Pinned, PinnedModel, PinnedSandbox};
-use super::commands::apply_waiting_overrides;
+use super::commands::{apply_waiting_overrides, apply_waiting_top_ups};
 use super::conversation::Conversation;
 use super::halt::Halt;
 use super::sandbox_session::latest_checkpoint;
 use crate::artifact::{StoredText, load_text};
-use crate::budget::Limit;
+use crate::budget::{Amount, Limit};
 use crate::event::Event;
 use crate::execution::{AgentIteration, Change, ExecutionStatus, IterationRecord, ModelPin, StopCause, StopCode};
 use crate::ids::VersionId;
@@ -47,6 +47,7 @@ pub(super) async fn resume(claim: &Claim) -> Result<(Conversation, Position), Ha
     if claim.moving().progress.status == ExecutionStatus::Cancelling {
         return Err(Halt::Signal(StopCause::Cancelled));
     }
+    apply_waiting_top_ups(claim).await;
     replay(claim, transcript, conversation).await
 }
 
@@ -106,6 +107,8 @@ async fn close_open_calls(claim: &Claim, transcript: &mut [IterationRecord]) -> 
             lose_model_call(call, now);
             closed.push(finished_event(call, 0));
             changes.push(Change::SaveModelCall(Box::new(call.clone())));
+            let used = Amount { cost: call.cost, tokens: call.usage.total() };
+            changes.push(Change::SettleAccounts { call: call.id, used });
             lost.push(call.clone());
         }
         for call in record.tool_calls.iter_mut().filter(|call| call.state == ToolCallState::Started) {
@@ -268,7 +271,7 @@ async fn remember_all(claim: &Claim, transcript: &[IterationRecord]) -> Result<W
 
 /// The worker may have been lost between the failure that was one too many and the end.
 fn check_tool_errors(claim: &Claim) -> Result<(), Halt> {
-    let Some(most) = claim.execution.limits.max_errors_per_tool else { return Ok(()) };
+    let Some(most) = claim.limits().max_errors_per_tool else { return Ok(()) };
     let is_over = claim.moving().tool_errors.values().any(|errors| *errors >= most);
     if is_over { Err(Halt::Limit(Limit::ErrorsPerTool)) } else { Ok(()) }
 }

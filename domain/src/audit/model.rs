@@ -16,6 +16,10 @@ pub const FIRST_PREVIOUS_HASH: &str = "00000000000000000000000000000000000000000
 pub enum AuditAction {
     /// The loop guard's findings about an execution were overridden.
     ExecutionOverrideLoop,
+    /// A budget account was made, or its caps were altered.
+    BudgetAccountSet,
+    /// A budget account's running period, or an execution's own limits, were topped up.
+    BudgetTopUp,
 }
 
 /// One decision of a person or of a program with a key.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::account::{Amount, Caps};
 use crate::error::InvalidInput;
 use crate::money::NanoUsd;
 
@@ -50,6 +51,26 @@ impl Limits {
             max_active_time_ms: self.max_active_time_ms.or(defaults.max_active_time_ms),
             max_errors_per_tool: self.max_errors_per_tool.or(defaults.max_errors_per_tool),
         }
+    }
+
+    /// Each bound with its name in the API; money in nano-USD.
+    pub fn values(&self) -> [(Limit, &'static str, Option<u64>); 7] {
+        [
+            (Limit::Iterations, "maxIterations", self.max_iterations.map(u64::from)),
+            (Limit::ModelCalls, "maxModelCalls", self.max_model_calls.map(u64::from)),
+            (Limit::ToolCalls, "maxToolCalls", self.max_tool_calls.map(u64::from)),
+            (Limit::Tokens, "maxTokens", self.max_tokens),
+            (Limit::Cost, "maxCost", self.max_cost.map(|cost| u64::try_from(cost.0).unwrap_or(0))),
+            (Limit::ActiveTime, "maxActiveTimeMs", self.max_active_time_ms),
+            (Limit::ErrorsPerTool, "maxErrorsPerTool", self.max_errors_per_tool.map(u64::from)),
+        ]
+    }
+
+    /// The limits of money and tokens raised by an amount, where they are set.
+    #[must_use]
+    pub fn topped_up(self, amount: Amount) -> Self {
+        let caps = Caps { max_cost: self.max_cost, max_tokens: self.max_tokens }.raised_by(amount);
+        Self { max_cost: caps.max_cost, max_tokens: caps.max_tokens, ..self }
     }
 
     /// Every limit that is set must be at least 1. `path` is where the limits stand in the caller's input.
@@ -114,7 +135,8 @@ pub struct Budget {
 }
 
 /// A limit, named when it was hit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Limit {
     /// Of iterations.
     Iterations,

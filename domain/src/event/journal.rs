@@ -43,6 +43,14 @@ enum Before {
     Unsure,
 }
 
+/// What became of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Written,
+    /// A budget account refused it: nothing was written, and the lease still holds.
+    Refused,
+}
+
 /// What became of a write whose answer was lost.
 enum Fate {
     Written,
@@ -124,10 +132,22 @@ impl Journal {
     /// lock, so that what it reads and changes is in the order of the commits; it is told the sequence that the first of
     /// its events gets, which is also returned.
     pub async fn commit(self: &Arc<Self>, entry: impl FnOnce(u64) -> Entry + Send) -> Result<u64, JournalError> {
+        let written = self.commit_or_undo(entry, || {}).await?;
+        written.ok_or(JournalError::Store(StoreError::AccountRefused))
+    }
+
+    /// As [`Self::commit`], for an entry that holds something on budget accounts. None when one of them refused: nothing
+    /// was written, the waiting deltas still wait, and `undo` has taken back what `entry` changed, under the same lock.
+    pub async fn commit_or_undo(
+        self: &Arc<Self>,
+        entry: impl FnOnce(u64) -> Entry + Send,
+        undo: impl FnOnce() + Send,
+    ) -> Result<Option<u64>, JournalError> {
         let mut next_sequence = self.next_sequence.lock().await;
         let mut events = self.take_waiting();
         let first_of_entry = *next_sequence + events.len() as u64;
         let entry = entry(first_of_entry);
+        let kept = if reserves_accounts(&entry) { events.clone() } else { Vec::new() };
         let now = self.clock.now();
         events.extend(entry.events.into_iter().map(|event| (now, event)));
         let segment = encode_segment(*next_sequence, events);
@@ -137,12 +157,16 @@ impl Journal {
             changes: entry.changes,
             segment,
         };
-        self.write(&commit, &mut next_sequence, Before::NotTried).await?;
+        let outcome = self.write(&commit, &mut next_sequence, Before::NotTried).await?;
+        if outcome == Outcome::Refused {
+            undo();
+            self.put_back(kept);
+        }
         drop(next_sequence);
         if self.has_waiting() {
             self.writer.notify(self, false);
         }
-        Ok(first_of_entry)
+        Ok((outcome == Outcome::Written).then_some(first_of_entry))
     }
 
     /// Puts a delta behind what is waiting. The log writer commits it soon; a full queue makes the caller write.
@@ -188,25 +212,28 @@ impl Journal {
         }
     }
 
-    async fn write(&self, commit: &Commit, next_sequence: &mut u64, before: Before) -> Result<(), JournalError> {
+    async fn write(&self, commit: &Commit, next_sequence: &mut u64, before: Before) -> Result<Outcome, JournalError> {
         if self.is_lost() {
             return Err(JournalError::LeaseLost);
         }
         let written = self.write_until_sure(commit, before).await;
         match &written {
-            Ok(()) => self.advance(commit.segment.as_ref(), next_sequence),
+            Ok(Outcome::Written) => self.advance(commit.segment.as_ref(), next_sequence),
+            Ok(Outcome::Refused) => {}
             // The totals in memory count what this write was to say. A later write would store them without its rows.
             Err(_) => self.lost.store(true, Ordering::Release),
         }
         written
     }
 
-    async fn write_until_sure(&self, commit: &Commit, mut before: Before) -> Result<(), JournalError> {
+    async fn write_until_sure(&self, commit: &Commit, mut before: Before) -> Result<Outcome, JournalError> {
         let mut pause = FIRST_PAUSE;
         let mut attempt = 1;
         loop {
             let failure = match self.store.commit(commit).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok(Outcome::Written),
+                // The fence comes before the accounts: had an earlier try been written, it would not have matched again.
+                Err(StoreError::AccountRefused) => return Ok(Outcome::Refused),
                 // An earlier try may be what moved the fence on.
                 Err(StoreError::LeaseLost) if before == Before::NotTried => return Err(JournalError::LeaseLost),
                 Err(failure @ (StoreError::Unavailable(_) | StoreError::LeaseLost)) => failure,
@@ -215,7 +242,7 @@ impl Journal {
                 }
             };
             match self.fate(commit).await {
-                Fate::Written => return Ok(()),
+                Fate::Written => return Ok(Outcome::Written),
                 Fate::Fenced => return Err(JournalError::LeaseLost),
                 Fate::NotWritten | Fate::Unknown => {}
             }
@@ -252,9 +279,24 @@ impl Journal {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)).events
     }
 
+    /// Puts what a refused commit had taken before what came since.
+    fn put_back(&self, mut events: Vec<(Timestamp, Event)>) {
+        if events.is_empty() {
+            return;
+        }
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.bytes += events.iter().map(|(_, event)| delta_bytes(event)).sum::<usize>();
+        events.append(&mut waiting.events);
+        waiting.events = events;
+    }
+
     fn has_waiting(&self) -> bool {
         !self.waiting.lock().unwrap_or_else(PoisonError::into_inner).events.is_empty()
     }
+}
+
+fn reserves_accounts(entry: &Entry) -> bool {
+    entry.changes.iter().any(|change| matches!(change, Change::ReserveAccounts(_)))
 }
 
 /// Whether output belongs to the same event as the output before it: a program may print thousands of short lines.

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, BudgetSource, Limit};
 use crate::clock::Timestamp;
 use crate::execution::{ExecutionStatus, StopReason};
-use crate::ids::{ArtifactId, ModelCallId, PrincipalId, SandboxId, ToolCallId};
+use crate::ids::{AccountId, ArtifactId, ModelCallId, PrincipalId, SandboxId, ToolCallId};
 use crate::loop_guard::LoopKind;
 use crate::model_call::{CallState, FinishReason};
 use crate::money::{NanoUsd, TokenUsage};
@@ -127,6 +127,20 @@ pub enum Event {
     },
     BudgetUpdated {
         budget: Budget,
+    },
+    BudgetWarning {
+        source: BudgetSource,
+        account_id: Option<AccountId>,
+        limit: Limit,
+        level: u8,
+        used: u64,
+        cap: u64,
+    },
+    BudgetToppedUp {
+        by: PrincipalId,
+        cost: NanoUsd,
+        tokens: u64,
+        reason: String,
     },
     WarningRaised {
         code: String,

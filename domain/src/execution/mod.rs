@@ -4,6 +4,7 @@
 //! by the agent loop, and ended by the first terminal state that is committed. Only the lease holder writes it; cancel
 //! and its kin are commands in an inbox that the holder applies.
 
+mod call_context;
 pub mod cancel;
 mod model;
 pub mod override_loop;
@@ -12,10 +13,11 @@ mod receipt;
 pub mod start;
 mod stop_signal;
 
+pub use call_context::CallContext;
 pub use model::{
-    AgentIteration, CallContext, Change, Claimed, Command, CommandKind, Commit, Execution, ExecutionFilter,
-    ExecutionRef, ExecutionStatus, Fence, IterationRecord, LoopOverride, ModelPin, NewExecution, Pins, Progress,
-    Renewal, StartOutcome, StopCode, StopReason,
+    AgentIteration, Change, Claimed, Command, CommandKind, Commit, Execution, ExecutionFilter, ExecutionRef,
+    ExecutionStatus, Fence, IterationRecord, LoopOverride, ModelPin, NewExecution, Pins, Progress, Renewal,
+    StartOutcome, StopCode, StopReason,
 };
 pub use ports::{ExecutionReader, ExecutionStore};
 pub use receipt::{CancelOutcome, CancelReceipt};

@@ -1,17 +1,16 @@
 //! What an execution is, and what a commit may change about it.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 use crate::artifact::Artifact;
 use crate::audit::{AuditAction, AuditRecord};
-use crate::budget::{Budget, Limits, Used};
+use crate::budget::{AccountReservation, AccountSubjects, Amount, Budget, LimitSources, Limits, Used, Warned};
 use crate::clock::Timestamp;
-use crate::ctx::{Principal, Scope};
+use crate::ctx::Scope;
 use crate::event::Segment;
-use crate::ids::{CommandId, ExecutionId, PrincipalId, ProjectId, ResourceId, TenantId, VersionId};
+use crate::ids::{
+    AccountId, CommandId, ExecutionId, ModelCallId, PrincipalId, ProjectId, ResourceId, TenantId, VersionId,
+};
 use crate::model_call::ModelCall;
 use crate::sandbox::{Sandbox, WorkspaceCheckpoint};
 use crate::tool_call::ToolCall;
@@ -191,6 +190,8 @@ pub struct Execution {
     pub task: String,
     /// The effective limits.
     pub limits: Limits,
+    /// Who set them.
+    pub limit_sources: LimitSources,
     /// When it must have ended.
     pub deadline_at: Option<Timestamp>,
     /// Whether a written conversation answers in place of a model.
@@ -209,6 +210,11 @@ impl Execution {
     /// Its name.
     pub const fn reference(&self) -> ExecutionRef {
         ExecutionRef { tenant_id: self.tenant_id, id: self.id }
+    }
+
+    /// Whose accounts apply to it.
+    pub const fn account_subjects(&self) -> AccountSubjects {
+        AccountSubjects { tenant_id: self.tenant_id, project_id: self.project_id, agent_id: self.agent_id }
     }
 
     /// Limits and what is used of them.
@@ -338,6 +344,28 @@ pub enum Change {
     },
     /// A command is done with.
     ApplyCommand(CommandId),
+    /// Holds the worst case of a model call on every account that applies, or refuses the whole commit with
+    /// `AccountRefused`: when an account has no room, when its period is over, or when other accounts apply than these.
+    ReserveAccounts(AccountReservation),
+    /// Ends what a model call holds, in the periods in which it was taken, and spends what it used. One that holds
+    /// nothing changes nothing.
+    SettleAccounts {
+        /// The call.
+        call: ModelCallId,
+        /// What it used.
+        used: Amount,
+    },
+    /// The execution was warned that an account is used up to these levels.
+    NoteWarned {
+        /// The account.
+        account: AccountId,
+        /// The begin of its period.
+        starts_at: Timestamp,
+        /// The levels.
+        warned: Warned,
+    },
+    /// The execution's own limits were raised.
+    SaveLimits(Limits, LimitSources),
     /// Where the loop guard was when a person overrode it.
     AddLoopOverride {
         /// The command that did.
@@ -414,6 +442,14 @@ pub enum CommandKind {
         /// How many further findings of the loop guard are let pass.
         pardons: u32,
     },
+    /// Raise its own limits of money and tokens.
+    #[serde(rename_all = "camelCase")]
+    TopUp {
+        /// Why, in the words of whoever wants it.
+        reason: String,
+        /// By how much; what is not limited stays so.
+        amount: Amount,
+    },
 }
 
 /// A command in the inbox.
@@ -447,6 +483,14 @@ impl Command {
                 .into_iter()
                 .collect(),
             }),
+            CommandKind::TopUp { reason, amount } => Some(AuditRecord {
+                at: self.created_at,
+                by: self.by,
+                action: AuditAction::BudgetTopUp,
+                target: execution.id.to_string(),
+                reason: reason.clone(),
+                detail: amount.audit_detail().chain([("commandId".to_owned(), self.id.to_string().into())]).collect(),
+            }),
         }
     }
 }
@@ -460,19 +504,4 @@ pub struct ExecutionFilter {
     pub agent_id: Option<ResourceId>,
     /// In one of these states; empty for all.
     pub status: Vec<ExecutionStatus>,
-}
-
-/// What every call through a runtime port carries.
-#[derive(Debug, Clone)]
-pub struct CallContext {
-    /// The service identity that the execution runs as.
-    pub principal: Principal,
-    /// The execution.
-    pub execution: ExecutionRef,
-    /// The NodeAttempt's number.
-    pub attempt: u32,
-    /// Time that the call may take at most.
-    pub time_left: Duration,
-    /// Set when the call must end.
-    pub cancel: CancellationToken,
 }

@@ -10,7 +10,7 @@ use super::model::{Execution, ExecutionRef, ModelPin, NewExecution, Pins, Progre
 use super::ports::{ExecutionReader, ExecutionStore};
 use crate::access::{AccessStore, Action, Authorizer, Target, may};
 use crate::artifact::{Artifact, ArtifactKind, ArtifactStore, sha256_hex};
-use crate::budget::Limits;
+use crate::budget::{LimitSource, LimitSources, Limits, effective};
 use crate::clock::Timestamp;
 use crate::ctx::OpContext;
 use crate::error::{InvalidInput, StoreError};
@@ -198,6 +198,7 @@ struct Plan {
     agent: Resource,
     pins: Pins,
     limits: Limits,
+    limit_sources: LimitSources,
     service_identity: PrincipalId,
     is_scripted: bool,
 }
@@ -214,7 +215,8 @@ impl Plan {
             Some(Spec::SandboxConnection(spec)) => spec.credential_id,
             Some(_) | None => None,
         };
-        let limits = request.limits.tightest(spec.limits).or(DEFAULT_LIMITS);
+        let set = [(LimitSource::Agent, spec.limits), (LimitSource::Start, request.limits)];
+        let (limits, limit_sources) = effective(&set, DEFAULT_LIMITS);
         if let Some((model, _)) = models.iter().find(|(model, _)| limits.max_cost.is_some() && model.price.is_none()) {
             let rule =
                 "a cost limit needs models with prices: publish a version of it with a price, or set a token limit";
@@ -236,6 +238,7 @@ impl Plan {
                 connection_credential: latest_id(op, ports, connection_credential).await?,
             },
             limits,
+            limit_sources,
             service_identity: identity.principal_id,
             is_scripted,
             agent,
@@ -376,6 +379,7 @@ async fn assemble(
             pins: plan.pins,
             task: request.task.clone(),
             limits: plan.limits,
+            limit_sources: plan.limit_sources,
             deadline_at: request.deadline_at,
             is_scripted: plan.is_scripted,
             created_at: now,

@@ -5,6 +5,7 @@
 //! cut off is stored as partial and is never shown as complete. What a provider's wire looks like is the adapter's
 //! business.
 
+mod accounts;
 mod choice;
 mod failure;
 mod model;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::accounts::{self, Desk};
 use super::choice::ModelChoice;
 use super::model::{
     CallState, FinishReason, ModelCall, ModelCallEnd, ModelEndpoint, ModelOutcome, ModelRequest, ReplyMode,
@@ -12,7 +13,7 @@ use super::sent::SentMessages;
 use crate::access::AccessError;
 use crate::agent::{Claim, Conversation, Halt, NextIteration, PinnedModel};
 use crate::artifact::{StoredText, store_text};
-use crate::budget::{Estimate, Limit, ModelCallReservation, estimate_input};
+use crate::budget::{Amount, Estimate, Limit, ModelCallReservation, Patience, Refused, estimate_input};
 use crate::event::{Event, EventError, JournalError};
 use crate::execution::{Change, StopCode};
 use crate::ids::{ModelCallId, ToolCallId};
@@ -83,7 +84,7 @@ async fn authorize(claim: &Claim, model: &PinnedModel) -> Result<(), Halt> {
 async fn reserve(
     claim: &Claim,
     conversation: &mut Conversation,
-    place: Place,
+    mut place: Place,
     model: &PinnedModel,
 ) -> Result<StartedCall, Halt> {
     let (from, added) = conversation.unstored();
@@ -91,32 +92,45 @@ async fn reserve(
     let choice = claim.moving().choice.clone();
     let estimate = estimate(model, conversation, choice.has_counted);
     let mut row = new_row(claim, model, choice, SentMessages { from, messages });
-    let mut reserved: Result<ModelCallReservation, Limit> = Err(Limit::ModelCalls);
-    claim
-        .record(|moving| {
-            let (mut changes, mut events) = (Vec::new(), Vec::new());
-            let number = match place {
-                Place::Open(number) => Ok(number),
-                Place::Next(next) => next.open(claim, moving, &mut changes, &mut events),
-            };
-            let mut budget = claim.budget_of(moving);
-            reserved = number.and_then(|number| {
-                row.iteration = number;
-                budget.reserve_model_call(estimate)
-            });
-            if let Ok(reservation) = &reserved {
-                moving.progress.used = budget.used;
-                row.started_sequence = moving.next_sequence + events.len() as u64;
-                note_reservation(&mut row, reservation);
-                events.push(started_event(&row));
-                changes.push(Change::SaveModelCall(Box::new(row.clone())));
+    let mut desk = Desk::open(claim);
+    loop {
+        desk.look(claim, estimate).await?;
+        let mut reserved: Result<ModelCallReservation, Refused> = Err(Refused::Own(Limit::ModelCalls));
+        let written = claim
+            .record_reservation(|moving| {
+                let (mut changes, mut events) = (Vec::new(), Vec::new());
+                let number = match place.clone() {
+                    Place::Open(number) => Ok(number),
+                    Place::Next(next) => next.open(claim, moving, &mut changes, &mut events),
+                };
+                let mut budget = claim.budget_of(moving);
+                reserved = number.map_err(Refused::Own).and_then(|number| {
+                    row.iteration = number;
+                    desk.reserve(&mut budget, estimate)
+                });
+                if let Ok(reservation) = &reserved {
+                    moving.progress.used = budget.used;
+                    row.started_sequence = moving.next_sequence + events.len() as u64;
+                    note_reservation(&mut row, reservation);
+                    events.push(started_event(&row));
+                    changes.push(Change::SaveModelCall(Box::new(row.clone())));
+                    desk.hold(claim, &row, reservation, &mut changes, &mut events);
+                }
+                (changes, events)
+            })
+            .await?;
+        match (reserved, written) {
+            (Ok(reservation), Some(_)) => {
+                claim.moving().accounts = desk.accounts;
+                conversation.note_stored();
+                return Ok(StartedCall { row, reservation, began: claim.ports.clock.monotonic() });
             }
-            (changes, events)
-        })
-        .await?;
-    let reservation = reserved.map_err(Halt::Limit)?;
-    conversation.note_stored();
-    Ok(StartedCall { row, reservation, began: claim.ports.clock.monotonic() })
+            (Ok(_), None) => desk.was_refused()?,
+            (Err(Refused::Busy(_)), _) if desk.patience == Patience::Waits => place = Place::Open(row.iteration),
+            (Err(Refused::Own(limit)), _) => return Err(Halt::Limit(limit)),
+            (Err(refused), _) => return Err(Halt::Account(refused)),
+        }
+    }
 }
 
 fn estimate(model: &PinnedModel, conversation: &Conversation, has_counted: bool) -> Estimate {
@@ -256,6 +270,10 @@ async fn settle(
             moving.answer_so_far.clone_from(&reply.text);
             let mut changes = vec![Change::SaveModelCall(Box::new(row.clone()))];
             let mut events = vec![finished_event(&row, duration_ms)];
+            let used = Amount { cost: row.cost, tokens: usage.total() };
+            let (settled, warnings) = accounts::settle(moving, &row, reservation.amount(), used);
+            changes.extend(settled);
+            events.extend(warnings);
             planned = plan::Plan::make(claim, moving, proposed, &mut changes, &mut events);
             (changes, events)
         })

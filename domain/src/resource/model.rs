@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::loop_policy::LoopPolicy;
-use crate::budget::Limits;
+use crate::budget::{Limits, WarningLevels};
 use crate::clock::Timestamp;
 use crate::ids::{PriceVersionId, ProjectId, ResourceId, TenantId, VersionId};
 use crate::money::Price;
@@ -309,6 +309,9 @@ pub struct AgentSpec {
     pub limits: Limits,
     /// How loops are judged.
     pub loop_policy: LoopPolicy,
+    /// At which parts of an execution's own limits of money and tokens it is warned.
+    #[serde(default, skip_serializing_if = "WarningLevels::is_default")]
+    pub warning_levels: WarningLevels,
 }
 
 impl AgentSpec {

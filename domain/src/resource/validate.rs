@@ -123,6 +123,7 @@ fn profile(spec: &SandboxProfileSpec) -> Vec<InvalidInput> {
 
 fn agent(spec: &AgentSpec, known_tools: &[&str]) -> Vec<InvalidInput> {
     let mut faults = spec.limits.validate(&["spec", "limits"]);
+    faults.extend(spec.warning_levels.validate(&["spec", "warningLevels"]));
     if spec.instructions.len() > 64 * 1024 {
         faults.push(InvalidInput::new(["spec", "instructions"], "TOO_LONG", "must be at most 64 KiB"));
     }

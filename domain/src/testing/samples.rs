@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::access::{AccessStore, IdentityStore, Project, Tenant};
 use crate::artifact::{Artifact, ArtifactKind, StoredText, sha256_hex};
 use crate::audit::AuditLog;
-use crate::budget::{Limits, Used};
+use crate::budget::{BudgetAccounts, LimitSources, Limits, Used};
 use crate::clock::{Clock, Timestamp};
 use crate::ctx::{Principal, Scope};
 use crate::event::{Event, EventLog, Segment, encode_segment};
@@ -17,8 +17,8 @@ use crate::execution::{
     ModelPin, NewExecution, Pins, Progress, StopCode, StopReason,
 };
 use crate::ids::{
-    ApiKeyId, ArtifactId, CommandId, ExecutionId, ModelCallId, PriceVersionId, PrincipalId, ProjectId, ResourceId,
-    SandboxId, TenantId, ToolCallId, VersionId,
+    AccountId, ApiKeyId, ArtifactId, CommandId, ExecutionId, ModelCallId, PriceVersionId, PrincipalId, ProjectId,
+    ResourceId, SandboxId, TenantId, ToolCallId, VersionId,
 };
 use crate::model_call::{CallState, FinishReason, ModelCall, RequestedToolCall, SentMessages};
 use crate::money::{NanoUsd, Price, TokenUsage};
@@ -39,6 +39,7 @@ pub struct Ports {
     pub resources: Arc<dyn ResourceStore>,
     pub access: Arc<dyn AccessStore>,
     pub identity: Arc<dyn IdentityStore>,
+    pub accounts: Arc<dyn BudgetAccounts>,
     pub audit: Arc<dyn AuditLog>,
     pub clock: Arc<dyn Clock>,
 }
@@ -94,7 +95,7 @@ impl Samples {
         tenant_id: TenantId, project_id: ProjectId, principal_id: PrincipalId, resource_id: ResourceId,
         version_id: VersionId, price_version_id: PriceVersionId, execution_id: ExecutionId,
         model_call_id: ModelCallId, tool_call_id: ToolCallId, sandbox_id: SandboxId, artifact_id: ArtifactId,
-        command_id: CommandId, api_key_id: ApiKeyId,
+        command_id: CommandId, api_key_id: ApiKeyId, account_id: AccountId,
     }
 
     /// Stores a tenant with a project and an owner.
@@ -136,6 +137,7 @@ impl Samples {
             },
             task: "Count the crates. 数える \u{1F980}".to_owned(),
             limits: Limits { max_iterations: Some(9), max_cost: Some(NanoUsd(50_000_000)), ..Limits::default() },
+            limit_sources: LimitSources::default(),
             deadline_at: Some(created_at.plus(std::time::Duration::from_secs(60))),
             is_scripted: true,
             created_at,

@@ -123,7 +123,7 @@ fn not_begun(halt: Halt) -> Refusal {
         Halt::Drain | Halt::Journal(_) | Halt::Signal(StopCause::LeaseLost) => {
             (ToolCallState::Lost, NOT_BEGUN, "the worker stopped before this began")
         }
-        Halt::Stop { .. } | Halt::Limit(_) | Halt::Signal(_) => {
+        Halt::Stop { .. } | Halt::Limit(_) | Halt::Account(_) | Halt::Signal(_) => {
             (ToolCallState::Cancelled, "CANCELLED", "the execution was stopped")
         }
     };
@@ -134,7 +134,7 @@ fn no_sandbox(halt: Halt) -> Refusal {
     let (code, message) = match &halt {
         Halt::Stop { code: StopCode::AccessDenied, message, .. } => ("ACCESS_DENIED", message.clone()),
         Halt::Stop { message, .. } => ("SANDBOX_UNAVAILABLE", message.clone()),
-        Halt::Limit(_) | Halt::Signal(_) | Halt::Drain | Halt::Journal(_) => return not_begun(halt),
+        Halt::Limit(_) | Halt::Account(_) | Halt::Signal(_) | Halt::Drain | Halt::Journal(_) => return not_begun(halt),
     };
     Refusal::of(ToolCallState::Failed, code, message, Some(halt))
 }
@@ -356,7 +356,7 @@ async fn finish(claim: &Claim, mut call: ToolCall, ended: Ended<'_>) -> Result<O
             if result.state == ToolCallState::Failed {
                 let errors = moving.tool_errors.entry(call.tool.clone()).or_default();
                 *errors += 1;
-                let limit = claim.execution.limits.max_errors_per_tool;
+                let limit = moving.limits.max_errors_per_tool;
                 too_many_errors = limit.filter(|most| *errors >= *most);
             }
             let mut events: Vec<_> = rows.iter().map(created_event).chain(outputs.warnings).collect();

@@ -7,7 +7,8 @@ use sea_orm::{ConnectionTrait, DatabaseTransaction, Value};
 use super::fault::Fault;
 use super::query::{execute, insert, one};
 use super::rows::{Row, id, int, name, optional_json, optional_long_text, optional_time};
-use super::saves;
+use super::{account_moves, saves};
+use domain::budget::AccountReservation;
 use domain::error::StoreError;
 use domain::event::Segment;
 use domain::execution::{Commit, ExecutionRef, Fence, Progress};
@@ -33,8 +34,9 @@ async fn write(transaction: &DatabaseTransaction, commit: &Commit) -> Result<boo
     if !commit.segment.as_ref().is_none_or(fits) {
         return Err(Fault::conflict("the segment does not begin at the fence"));
     }
-    if !pass_fence(transaction, commit).await? {
-        return Ok(false);
+    let hold = account_moves::reservation_of(commit);
+    if !pass_fence(transaction, commit, hold).await? {
+        return account_moves::tell_apart(transaction, &commit.fence, hold).await.map(|()| false);
     }
     for change in &commit.changes {
         saves::save(transaction, &commit.fence, change).await?;
@@ -49,7 +51,11 @@ async fn write(transaction: &DatabaseTransaction, commit: &Commit) -> Result<boo
 }
 
 /// The compare-and-set; takes the row's lock, so that all that follows belongs to this epoch.
-async fn pass_fence(transaction: &DatabaseTransaction, commit: &Commit) -> Result<bool, Fault> {
+async fn pass_fence(
+    transaction: &DatabaseTransaction,
+    commit: &Commit,
+    hold: Option<&AccountReservation>,
+) -> Result<bool, Fault> {
     let fence = &commit.fence;
     let next_sequence = commit.segment.as_ref().map_or(fence.next_sequence, |segment| segment.last_sequence + 1);
     let mut sql = "UPDATE execution SET next_sequence = ?".to_owned();
@@ -72,6 +78,10 @@ async fn pass_fence(transaction: &DatabaseTransaction, commit: &Commit) -> Resul
          ('SUCCEEDED', 'FAILED', 'STOPPED', 'CANCELLED')",
     );
     values.extend([id(fence.execution.tenant_id), id(fence.execution.id), int(fence.epoch), int(fence.next_sequence)]);
+    if let Some(hold) = hold {
+        sql.push_str(account_moves::ARE_ALL);
+        values.extend(account_moves::are_all(hold));
+    }
     Ok(execute(transaction, &sql, values).await? == 1)
 }
 

@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::query::{all, marks};
 use super::rows::{Row, id, name};
 use super::{SqlStore, claims, commits, inbox, page, starts};
-use domain::budget::Used;
+use domain::budget::{LimitSources, Used};
 use domain::ctx::{Page, PageRequest, Scope};
 use domain::error::StoreError;
 use domain::execution::{
@@ -167,6 +167,7 @@ fn read(row: &QueryResult) -> Result<Execution, Fault> {
         pins: row.json("pins")?,
         task: row.long_text("task")?,
         limits: row.json("limits")?,
+        limit_sources: row.json::<StoredSources>("limits")?.sources,
         deadline_at: row.optional_time("deadline_at")?,
         is_scripted: row.flag("is_scripted")?,
         created_at: row.time("created_at")?,
@@ -174,6 +175,13 @@ fn read(row: &QueryResult) -> Result<Execution, Fault> {
         epoch: row.int("lease_epoch")?,
         next_sequence: row.int("next_sequence")?,
     })
+}
+
+/// The sources stand beside the limits; in older rows there are none.
+#[derive(serde::Deserialize)]
+struct StoredSources {
+    #[serde(default)]
+    sources: LimitSources,
 }
 
 fn read_progress(row: &Row<'_>) -> Result<Progress, Fault> {

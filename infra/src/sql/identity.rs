@@ -58,6 +58,10 @@ impl IdentityStore for SqlStore {
         self.write(move |transaction| Box::pin(set_role(transaction, scope, principal, project, role))).await
     }
 
+    async fn project_ids(&self, scope: Scope) -> Result<Vec<ProjectId>, StoreError> {
+        Ok(project_ids(self, scope).await?)
+    }
+
     async fn create_api_key(&self, new: &NewApiKey) -> Result<(), StoreError> {
         let new = new.clone();
         self.write(move |transaction| {
@@ -106,6 +110,12 @@ impl IdentityStore for SqlStore {
     async fn session_by_hash(&self, token_hash: &str) -> Result<Option<Session>, StoreError> {
         Ok(keys::session_by_hash(self.reader(), token_hash).await?)
     }
+}
+
+async fn project_ids(store: &SqlStore, scope: Scope) -> Result<Vec<ProjectId>, Fault> {
+    let sql = "SELECT id FROM project WHERE tenant_id = ? ORDER BY id";
+    let rows = all(store.reader(), sql, [id(scope.tenant_id)]).await?;
+    rows.iter().map(|row| Row { table: "project", row }.id("id")).collect()
 }
 
 async fn create_tenant(

@@ -6,6 +6,9 @@
 //! the source of [`domain::error::StoreError::Unavailable`].
 
 mod access;
+mod account_admin;
+mod account_moves;
+mod accounts;
 mod audit;
 mod claims;
 mod commits;

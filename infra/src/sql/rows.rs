@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::fault::Fault;
+use domain::budget::{LimitSources, Limits};
 use domain::clock::Timestamp;
 use domain::money::NanoUsd;
 
@@ -128,6 +129,17 @@ pub(super) fn optional_name(value: Option<impl Serialize>) -> Value {
 /// A value as JSON bytes.
 pub(super) fn json(value: &impl Serialize) -> Result<Value, Fault> {
     serde_json::to_vec(value).map(Into::into).map_err(|_| Fault::corrupt("a value that is no JSON"))
+}
+
+/// Limits with who set them, as one value.
+pub(super) fn limits(limits: &Limits, sources: &LimitSources) -> Result<Value, Fault> {
+    #[derive(Serialize)]
+    struct Stored<'a> {
+        #[serde(flatten)]
+        limits: &'a Limits,
+        sources: &'a LimitSources,
+    }
+    json(&Stored { limits, sources })
 }
 
 pub(super) fn optional_json(value: Option<&impl Serialize>) -> Result<Value, Fault> {

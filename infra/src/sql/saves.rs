@@ -2,10 +2,11 @@
 
 use sea_orm::{DatabaseTransaction, Value};
 
+use super::account_moves;
 use super::fault::Fault;
 use super::query::{execute, insert, now, save as save_row};
 use super::rows::{
-    flag, id, int, json, name, optional_id, optional_int, optional_json, optional_name, optional_time, time,
+    flag, id, int, json, limits, name, optional_id, optional_int, optional_json, optional_name, optional_time, time,
 };
 use domain::artifact::Artifact;
 use domain::clock::Timestamp;
@@ -28,6 +29,19 @@ pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, chang
         Change::AddArtifact(artifact) => add_artifact(transaction, execution, artifact).await,
         Change::StartAttempt { number, started_at } => start_attempt(transaction, fence, *number, *started_at).await,
         Change::ApplyCommand(command) => apply_command(transaction, execution, *command).await,
+        Change::ReserveAccounts(hold) => account_moves::reserve(transaction, execution, hold).await,
+        Change::SettleAccounts { call, used } => account_moves::settle(transaction, execution, *call, *used).await,
+        Change::NoteWarned { account, starts_at, warned } => {
+            let columns = [("cost_level", int(warned.cost)), ("token_level", int(warned.tokens))];
+            let [tenant, execution, account] = key(execution, ("account_id", id(account)));
+            let key = [tenant, execution, account, ("starts_at", time(*starts_at))];
+            save_row(transaction, "budget_warned", &key, &columns).await
+        }
+        Change::SaveLimits(raised, sources) => {
+            let sql = "UPDATE execution SET limits = ? WHERE tenant_id = ? AND id = ?";
+            let values = [limits(raised, sources)?, id(execution.tenant_id), id(execution.id)];
+            execute(transaction, sql, values).await.map(|_| ())
+        }
         Change::AddLoopOverride { command, at } => add_loop_override(transaction, execution, *command, *at).await,
     }
 }

@@ -4,7 +4,7 @@ use sea_orm::{DatabaseTransaction, Value};
 
 use super::fault::Fault;
 use super::query::{execute, insert, one};
-use super::rows::{Row, flag, id, int, json, long_text, optional_time, time};
+use super::rows::{Row, flag, id, int, json, limits, long_text, optional_time, time};
 use super::{SqlStore, commits, saves};
 use domain::artifact::sha256_hex;
 use domain::clock::Timestamp;
@@ -29,7 +29,7 @@ pub(super) async fn start(transaction: &DatabaseTransaction, new: &NewExecution)
         ("started_by", id(execution.started_by)),
         ("pins", json(&execution.pins)?),
         ("task", long_text(&execution.task)),
-        ("limits", json(&execution.limits)?),
+        ("limits", limits(&execution.limits, &execution.limit_sources)?),
         ("deadline_at", optional_time(execution.deadline_at)),
         ("is_scripted", flag(execution.is_scripted)),
         ("created_at", time(execution.created_at)),

@@ -1,17 +1,20 @@
 //! The ports that play no part in what is tested, as small as they can be.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use domain::artifact::{ArtifactStore, sha256_hex};
+use domain::budget::{AccountChange, AccountOwner, AccountState, AccountSubjects, BudgetAccounts, TopUp, TopUpOutcome};
 use domain::clock::{Clock, Timestamp};
 use domain::ctx::Scope;
 use domain::error::StoreError;
 use domain::event::{CommandWakeUps, EventBus, Segment};
 use domain::execution::ExecutionRef;
+use domain::ids::AccountId;
 use domain::resource::{SealedSecret, SecretError, SecretStore};
 use infra::clock::SystemClock;
 use tokio::sync::Notify;
@@ -82,5 +85,53 @@ impl EventBus for Bell {
 impl CommandWakeUps for Bell {
     async fn command(&self, _: ExecutionRef) {
         self.0.notified().await;
+    }
+}
+
+/// Real accounts that count how often a run looks at them.
+pub struct CountedAccounts {
+    inner: Arc<dyn BudgetAccounts>,
+    looks: AtomicU32,
+}
+
+impl CountedAccounts {
+    pub fn new(inner: Arc<dyn BudgetAccounts>) -> Self {
+        Self { inner, looks: AtomicU32::new(0) }
+    }
+
+    pub fn looks(&self) -> u32 {
+        self.looks.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl BudgetAccounts for CountedAccounts {
+    async fn applying(
+        &self,
+        execution: ExecutionRef,
+        subjects: AccountSubjects,
+    ) -> Result<Vec<AccountState>, StoreError> {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        self.inner.applying(execution, subjects).await
+    }
+
+    async fn accounts(&self, scope: Scope, owners: Option<&[AccountOwner]>) -> Result<Vec<AccountState>, StoreError> {
+        self.inner.accounts(scope, owners).await
+    }
+
+    async fn account(&self, scope: Scope, id: AccountId) -> Result<Option<AccountState>, StoreError> {
+        self.inner.account(scope, id).await
+    }
+
+    async fn set(&self, change: &AccountChange) -> Result<AccountState, StoreError> {
+        self.inner.set(change).await
+    }
+
+    async fn topped_up_before(&self, scope: Scope, idempotency_key: &str) -> Result<Option<String>, StoreError> {
+        self.inner.topped_up_before(scope, idempotency_key).await
+    }
+
+    async fn top_up(&self, scope: Scope, top_up: &TopUp) -> Result<TopUpOutcome, StoreError> {
+        self.inner.top_up(scope, top_up).await
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::access::{AccessStore, Action, Authorizer, Grant, ServiceIdentity};
 use domain::agent::{Ended, run};
 use domain::artifact::ArtifactStore;
-use domain::budget::Limits;
+use domain::budget::{LimitSources, Limits, WarningLevels};
 use domain::clock::{Clock, Timestamp};
 use domain::error::StoreError;
 use domain::event::{Event, EventBus as _, encode_segment, log_writer};
@@ -35,11 +35,14 @@ use crate::failing_store::FailingStore;
 use crate::fused_ports::Fused;
 use crate::played_model::{PlayedModel, Turn};
 use crate::played_sandbox::PlayedSandbox;
-use crate::small_ports::{Bell, HastyClock, InMemoryArtifacts, NoSecrets};
+use crate::small_ports::{Bell, CountedAccounts, HastyClock, InMemoryArtifacts, NoSecrets};
 use crate::step::Fuse;
 
 /// Long enough for a beat of the heartbeat, short enough to wait for.
 pub const LEASE: Duration = Duration::from_millis(500);
+
+/// How long a call waits for others to settle.
+pub const ACCOUNT_WAIT: Duration = Duration::from_millis(400);
 
 /// One dollar a million tokens in, two out.
 pub const PRICE: Price = Price {
@@ -51,6 +54,7 @@ pub const PRICE: Price = Price {
 pub struct Stage {
     pub stores: Stores,
     pub store: Arc<FailingStore>,
+    pub accounts: Arc<CountedAccounts>,
     pub model: Arc<PlayedModel>,
     pub sandbox: Arc<PlayedSandbox>,
     pub ports: Arc<domain::agent::Ports>,
@@ -124,6 +128,7 @@ impl Stage {
         let (artifacts, models, sandboxes): (Arc<dyn ArtifactStore>, Arc<dyn ModelRuntime>, Arc<dyn SandboxRuntime>) =
             (scene.artifacts.clone(), scene.model.clone(), scene.sandbox.clone());
         let bell = Arc::new(Bell::default());
+        let accounts = Arc::new(CountedAccounts::new(shared.clone()));
         let (writer, log_writer) = log_writer(store.clone(), clock.clone());
         let tasks = TaskTracker::new();
         tasks.spawn(writer.run());
@@ -131,6 +136,7 @@ impl Stage {
             executions: store.clone(),
             reader: shared.clone(),
             resources: shared.clone(),
+            accounts: accounts.clone(),
             artifacts: Arc::new(Fused { inner: artifacts, fuse: fuse.clone() }),
             secrets: Arc::new(NoSecrets),
             authorizer: Arc::new(Authorizer::new(Arc::new(Fused { inner: access, fuse: fuse.clone() })).unwrap()),
@@ -142,10 +148,12 @@ impl Stage {
             clock: clock.clone(),
             entropy: Arc::new(OsEntropy),
             lease: LEASE,
+            account_wait: ACCOUNT_WAIT,
         });
         Self {
             stores: stores(&shared, &clock),
             store,
+            accounts,
             model: scene.model.clone(),
             sandbox: scene.sandbox.clone(),
             ports,
@@ -197,6 +205,7 @@ impl Stage {
             pins: self.cast.pins.clone(),
             task: "Play.".to_owned(),
             limits,
+            limit_sources: LimitSources::default(),
             deadline_at: deadline.map(|after| now.plus(after)),
             is_scripted: true,
             created_at: now,
@@ -317,6 +326,7 @@ fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
         resources: shared.clone(),
         access: shared.clone(),
         identity: shared.clone(),
+        accounts: shared.clone(),
         audit: shared.clone(),
         clock: clock.clone(),
     }
@@ -353,6 +363,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
         tools: ["note", "run_shell", "write_file"].map(str::to_owned).to_vec(),
         limits: Limits::default(),
         loop_policy: policy,
+        warning_levels: WarningLevels::default(),
     };
     let (agent, agent_version) = add(stores, samples, home, "player", Spec::Agent(agent)).await;
     let identity = ServiceIdentity { principal_id: samples.principal_id(), agent_id: agent };

@@ -76,6 +76,18 @@ contracts! {
         archiving_keeps_the_first_time,
         a_foreign_tenant_sees_no_resources,
     ],
+    accounts: [
+        a_hold_takes_what_fits_and_nothing_else,
+        a_call_is_settled_once,
+        a_hold_covers_every_account_that_applies,
+        accounts_are_held_together_or_not_at_all,
+        a_stale_hold_is_a_lost_lease,
+        a_period_begins_anew_and_keeps_its_holds,
+        an_account_is_altered_in_place,
+        a_top_up_happens_once,
+        warnings_are_remembered,
+        a_foreign_tenant_sees_no_accounts,
+    ],
     access: [
         facts_are_exact,
         roles_hold_in_their_project,

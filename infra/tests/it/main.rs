@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod artifacts;
 #[cfg(test)]
+mod budget_race;
+#[cfg(test)]
 mod contracts;
 #[cfg(test)]
 mod lockstep;
@@ -10,6 +12,8 @@ mod lockstep;
 mod mariadb;
 #[cfg(test)]
 mod migrations_run;
+#[cfg(test)]
+mod racer;
 #[cfg(test)]
 mod random;
 #[cfg(test)]

@@ -64,6 +64,7 @@ pub fn ports(store: &SqlStore) -> Ports {
         resources: Arc::new(store.clone()),
         access: Arc::new(store.clone()),
         identity: Arc::new(store.clone()),
+        accounts: Arc::new(store.clone()),
         audit: Arc::new(store.clone()),
         clock: Arc::new(SystemClock::new()),
     }

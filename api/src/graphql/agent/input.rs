@@ -4,6 +4,7 @@ use async_graphql::{ID, InputObject};
 use domain::resource::{self, AddVersion, Content, CreateResource, Spec};
 
 use super::object::{LimitsInput, LoopAction};
+use crate::graphql::budget::warning_levels;
 use crate::graphql::resource::publication;
 use crate::graphql::user_error::{Faults, Parsed};
 
@@ -43,6 +44,8 @@ pub struct AgentSpecInput {
     limits: Option<LimitsInput>,
     /// How loops are judged; stop at the third identical call when left out.
     loop_policy: Option<LoopPolicyInput>,
+    /// Percentages of an execution's own limits of money and tokens at which it is warned; 50, 80 and 95 when left out.
+    warning_levels: Option<Vec<i32>>,
 }
 
 /// An agent with its first version.
@@ -131,6 +134,7 @@ impl AgentSpecInput {
             tools: self.tools,
             limits: limits.unwrap_or_default(),
             loop_policy: policy.unwrap_or_default(),
+            warning_levels: warning_levels(self.warning_levels),
         }))
     }
 }

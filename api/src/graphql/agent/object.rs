@@ -78,6 +78,11 @@ impl AgentVersion {
     async fn loop_policy(&self) -> LoopPolicy {
         self.spec.loop_policy.into()
     }
+
+    /// Percentages of an execution's own limits of money and tokens at which it is warned.
+    async fn warning_levels(&self) -> Vec<i32> {
+        self.spec.warning_levels.percentages().iter().copied().map(i32::from).collect()
+    }
 }
 
 /// Upper bounds of an execution; null means no bound.

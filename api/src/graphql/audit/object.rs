@@ -58,4 +58,8 @@ impl AuditRecord {
 pub enum AuditAction {
     /// The loop guard of an execution was overridden.
     ExecutionOverrideLoop,
+    /// A budget account was made, or its caps were altered.
+    BudgetAccountSet,
+    /// A budget account's running period, or an execution's own limits, were topped up.
+    BudgetTopUp,
 }

@@ -5,6 +5,7 @@ use domain::event::{Cursor, Event, EventRecord};
 use domain::ids::ExecutionId;
 
 use crate::graphql::agent::LoopAction;
+use crate::graphql::budget::{BudgetLimit, BudgetSource};
 use crate::graphql::execution::{
     CallError, CallState, ExecutionBudget, ExecutionStatus, FinishReason, LoopKind, OutputStream, SideEffect,
     StopReason, ToolCallState,
@@ -277,6 +278,35 @@ events! {
     BudgetUpdated(budget) {
         /// Limits and what is used of them.
         budget: ExecutionBudget = budget.into(),
+    }
+
+    /// A limit of money or tokens is used up to a warning level, of the execution itself or of an account that it uses.
+    /// Each level is told once in an execution.
+    BudgetWarning(source, account_id, limit, level, used, cap) {
+        /// Whose limit it is.
+        source: BudgetSource = source.into(),
+        /// The account; null for the execution's own limit.
+        account_id: Option<ID> = account_id.map(|id| id.to_string().into()),
+        /// Which limit: COST or TOKENS.
+        limit: BudgetLimit = limit.into(),
+        /// The level, in percent of the limit.
+        level: i32 = level.into(),
+        /// What is used: billionths of a US dollar, or tokens.
+        used: BigInt = used.into(),
+        /// The limit, in the same.
+        cap: BigInt = cap.into(),
+    }
+
+    /// Somebody raised the execution's own limits.
+    BudgetToppedUp(by, cost, tokens, reason) {
+        /// The principal.
+        by: ID = by.to_string().into(),
+        /// By how much money.
+        cost: Money = cost.into(),
+        /// By how many tokens.
+        tokens: BigInt = tokens.into(),
+        /// Why, in the words of whoever did it.
+        reason: String = reason,
     }
 
     /// Something that a person may want to know; the execution goes on.

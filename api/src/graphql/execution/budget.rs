@@ -1,7 +1,8 @@
 //! Limits and what is used of them, as meters.
 
-use async_graphql::SimpleObject;
-use domain::budget::Budget;
+use async_graphql::{Enum, ID, SimpleObject};
+use domain::budget::{self, AccountState, Budget};
+use domain::execution::Execution;
 
 use crate::graphql::money::Money;
 use crate::graphql::scalar::BigInt;
@@ -66,5 +67,60 @@ impl From<Budget> for ExecutionBudget {
             tool_calls: count(used.tool_calls, limits.max_tool_calls),
             active_time: CountMeter::new(used.active_time_us / 1000, 0, limits.max_active_time_ms),
         }
+    }
+}
+
+/// One limit that holds for an execution.
+#[derive(SimpleObject)]
+pub struct EffectiveLimit {
+    /// Its name, as in Limits: maxTokens, maxCost, ...
+    name: String,
+    /// The bound; money in billionths of a US dollar.
+    value: BigInt,
+    /// Who set it.
+    source: LimitSource,
+    /// The budget account; null for the execution's own limits.
+    account_id: Option<ID>,
+}
+
+/// Who set a limit. Clients must handle values they do not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+#[graphql(remote = "budget::LimitSource")]
+pub enum LimitSource {
+    /// Nobody: it holds where nobody sets one, so that nothing runs for ever.
+    Default,
+    /// A budget account of the tenant.
+    Tenant,
+    /// A budget account of the project.
+    Project,
+    /// The agent's version, or a budget account of the agent.
+    Agent,
+    /// The start call.
+    Start,
+}
+
+impl EffectiveLimit {
+    /// The execution's own limits, then those of the accounts in their running periods.
+    pub fn all(execution: &Execution, accounts: &[AccountState]) -> Vec<Self> {
+        let own = execution.limits.values().into_iter().filter_map(|(limit, name, value)| {
+            let source = execution.limit_sources.of(limit).unwrap_or(budget::LimitSource::Default);
+            Some(Self { name: name.to_owned(), value: value?.into(), source: source.into(), account_id: None })
+        });
+        let of_account = |state: &AccountState| {
+            let source = match state.account.owner.scope() {
+                budget::AccountScope::Agent => LimitSource::Agent,
+                budget::AccountScope::Project => LimitSource::Project,
+                budget::AccountScope::Tenant => LimitSource::Tenant,
+            };
+            let id = state.account.id.to_string();
+            let caps = [
+                ("maxCost", state.caps.max_cost.map(|cap| BigInt::from(cap.0))),
+                ("maxTokens", state.caps.max_tokens.map(BigInt::from)),
+            ];
+            caps.into_iter().filter_map(move |(name, value)| {
+                Some(Self { name: name.to_owned(), value: value?, source, account_id: Some(id.clone().into()) })
+            })
+        };
+        own.chain(accounts.iter().flat_map(of_account)).collect()
     }
 }

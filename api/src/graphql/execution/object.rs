@@ -6,7 +6,7 @@ use domain::ctx::Page;
 use domain::event::Cursor;
 use domain::execution::{self, ExecutionStatus as Status, IterationRecord};
 
-use super::budget::ExecutionBudget;
+use super::budget::{EffectiveLimit, ExecutionBudget};
 use super::iteration::AgentIteration;
 use super::sandbox::Sandbox;
 use super::status::{ExecutionStatus, StopReason};
@@ -129,6 +129,12 @@ impl Execution {
     /// Its effective limits and what is used of them.
     async fn budget(&self) -> ExecutionBudget {
         self.0.budget().into()
+    }
+
+    /// Every limit that holds for it, and who set it: its own, and the budget accounts that apply to it.
+    async fn effective_limits(&self, ctx: &Context<'_>) -> Result<Vec<EffectiveLimit>, ApiError> {
+        let accounts = ctx.services()?.accounts.applying(self.0.reference(), self.0.account_subjects()).await?;
+        Ok(EffectiveLimit::all(&self.0, &accounts))
     }
 
     /// The number of the iteration that is open or was the last.

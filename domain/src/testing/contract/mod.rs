@@ -1,6 +1,7 @@
 //! The contract suites. Each public function is one sentence about a port, and wants empty stores.
 
 pub mod access;
+pub mod accounts;
 pub mod artifacts;
 pub mod audit;
 pub mod claims;

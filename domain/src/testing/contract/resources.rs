@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 use super::assert_conflict;
 use crate::artifact::sha256_hex;
-use crate::budget::Limits;
+use crate::budget::{Limits, WarningLevels};
 use crate::clock::Timestamp;
 use crate::ctx::PageRequest;
 use crate::ids::ResourceId;
@@ -38,6 +38,7 @@ fn version(samples: &Samples, resource_id: ResourceId, state: VersionState, inst
         tools: vec!["run_python".to_owned()],
         limits: Limits::default(),
         loop_policy: LoopPolicy::default(),
+        warning_levels: WarningLevels::new(vec![33, 66]),
     };
     NewVersion { id: samples.version_id(), resource_id, state, spec: Spec::Agent(spec), created_at: AT }
 }

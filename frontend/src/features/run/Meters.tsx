@@ -4,6 +4,8 @@ import type { FragmentType } from "@/graphql/generated";
 import { useNow } from "@/lib/useNow";
 import { advanceBudget, readBudget } from "./model/budget";
 import type { BudgetFields } from "./model/events.graphql";
+import { limitSources } from "./model/limitSources";
+import type { LimitSourceView } from "./model/limitSources";
 import { meterViews, runningActiveTime } from "./model/meters";
 import type { MeterView } from "./model/meters";
 import type { RunView } from "./model/types";
@@ -13,10 +15,12 @@ interface Props {
   view: RunView;
   /** The budget as the API gave it, until the log tells more. */
   initial: FragmentType<typeof BudgetFields> | undefined;
+  /** Who set which limit, for the tooltips. */
+  limits: readonly LimitSourceView[];
   isWorking: boolean;
 }
 
-export function Meters({ view, initial, isWorking }: Props) {
+export function Meters({ view, initial, limits, isWorking }: Props) {
   const now = useNow(isWorking);
   const steady = useSteady();
   const first = initial === undefined ? null : readBudget(initial);
@@ -26,7 +30,7 @@ export function Meters({ view, initial, isWorking }: Props) {
   return (
     <div className={classes.meters}>
       {meterViews(budget, activeTime).map((meter) => (
-        <MeterCell key={meter.key} meter={meter} />
+        <MeterCell key={meter.key} meter={meter} sources={limitSources(meter.key, limits)} />
       ))}
     </div>
   );
@@ -41,9 +45,9 @@ function useSteady(): (ms: number, isWorking: boolean) => number {
   };
 }
 
-function MeterCell({ meter }: { meter: MeterView }) {
+function MeterCell({ meter, sources }: { meter: MeterView; sources: string }) {
   return (
-    <Tooltip label={meter.exact} openDelay={300} position="bottom">
+    <Tooltip label={`${meter.exact}${sources}`} openDelay={300} position="bottom">
       <div className={classes.meter} data-warning={meter.isWarning || undefined}>
         <div className={classes.line}>
           <span>{meter.label}</span>

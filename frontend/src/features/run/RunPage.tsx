@@ -45,7 +45,7 @@ export default function RunPage({ id }: { id: string }) {
     <div className={shell.page} aria-busy={fetching && run === null}>
       <div>
         <RunHeader id={id} run={run} view={view} status={status} />
-        <Meters view={view} initial={run?.budget} isWorking={status === "RUNNING" || status === "CANCELLING"} />
+        <Meters view={view} initial={run?.budget} limits={run?.effectiveLimits ?? []} isWorking={status === "RUNNING" || status === "CANCELLING"} />
       </div>
       <Panes
         chosen={chosen}

@@ -30,6 +30,12 @@ export const RunQuery = graphql(`
       budget {
         ...Budget
       }
+      effectiveLimits {
+        name
+        value
+        source
+        accountId
+      }
     }
   }
 `);

@@ -49,6 +49,10 @@ export function applyEvent(view: RunView, event: RunEvent): RunView {
       return addArtifact(view, event);
     case "BudgetUpdated":
       return { ...view, budget: advanceBudget(view.budget, readBudget(event.budget)), budgetAt: at };
+    case "BudgetWarning": {
+      const message = `${event.level} % of ${limitOwner(event.source)} ${event.limit === "TOKENS" ? "token" : "cost"} limit is used.`;
+      return addItem(view, { type: "warning", key: `warning-${event.sequence}`, code: "BUDGET_WARNING", message });
+    }
     case "WarningRaised":
       return addItem(view, { type: "warning", key: `warning-${event.sequence}`, code: event.code, message: event.message });
     case "LoopDetected":
@@ -63,6 +67,11 @@ export function applyEvent(view: RunView, event: RunEvent): RunView {
       // A kind that a newer server knows: it takes its place in the sequence and shows nothing.
       return view;
   }
+}
+
+/** Whose limit it is, in the middle of a sentence. */
+function limitOwner(source: string): string {
+  return source === "EXECUTION" ? "the run's own" : `the ${source.toLowerCase()} account's`;
 }
 
 /** A claim closes every call that an older attempt left open. */

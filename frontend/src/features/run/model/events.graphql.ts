@@ -128,6 +128,11 @@ export const RunEventFields = graphql(`
         ...Budget
       }
     }
+    ... on BudgetWarning {
+      source
+      limit
+      level
+    }
     ... on WarningRaised {
       code
       message
