@@ -4,6 +4,7 @@ mod demo;
 mod doctor;
 mod follow;
 mod graphql_client;
+mod loop_guard;
 mod serve;
 mod tools;
 
@@ -40,6 +41,8 @@ enum Command {
     Schema,
     /// Check what Vitrine needs on this machine, and say how to mend what is missing.
     Doctor(ConfigArgs),
+    /// Judge a transcript as the loop guard would: exit status 0 without a loop, 3 with one.
+    LoopGuard(LoopGuardArgs),
 }
 
 #[derive(Args)]
@@ -112,6 +115,15 @@ struct ScriptedModelArgs {
     script: Option<PathBuf>,
 }
 
+#[derive(Args)]
+struct LoopGuardArgs {
+    /// The transcript: JSON, as docs/loop-guard.md describes it; - for the standard input.
+    file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
 /// Runs the subcommand that was asked for; its exit code is the program's.
 pub fn run() -> ExitCode {
     // The first process inside a sandbox, started by the runtime. It forks, so nothing may run before it.
@@ -127,6 +139,7 @@ pub fn run() -> ExitCode {
         Command::ScriptedModel(args) => tools::scripted_model(args),
         Command::Migrate(args) => tools::migrate(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::LoopGuard(args) => loop_guard::run(&args),
     }
 }
 

@@ -6,7 +6,7 @@ use super::access::AccessMutation;
 use super::agent::{AgentMutation, AgentQuery};
 use super::credential::{CredentialMutation, CredentialQuery};
 use super::event::EventSubscription;
-use super::execution::{ExecutionMutation, ExecutionQuery, UpdateSubscription};
+use super::execution::{ExecutionMutation, ExecutionQuery, OverrideLoopMutation, UpdateSubscription};
 use super::model::{ModelMutation, ModelQuery};
 use super::node::NodeQuery;
 use super::resource::ResourceMutation;
@@ -39,6 +39,7 @@ pub struct Mutation(
     SandboxConnectionMutation,
     SandboxProfileMutation,
     ExecutionMutation,
+    OverrideLoopMutation,
 );
 
 /// Everything that can be watched.

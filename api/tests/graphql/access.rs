@@ -85,6 +85,7 @@ fn other_mutations(things: &Things) -> Vec<(&'static str, String)> {
         mutation("resourceArchive", &format!("resourceId: \"{agent}\"")),
         mutation("executionStart", &format!("agentId: \"{agent}\", task: \"t\", idempotencyKey: \"k\"")),
         mutation("executionCancel", &format!("executionId: \"{execution}\"")),
+        mutation("executionOverrideLoop", &format!("executionId: \"{execution}\", reason: \"it may\"")),
     ]
 }
 

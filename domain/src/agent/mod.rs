@@ -7,6 +7,7 @@
 
 pub(crate) mod checkpoint;
 mod claim;
+mod commands;
 mod conversation;
 mod ending;
 mod halt;

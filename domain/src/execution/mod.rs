@@ -6,14 +6,15 @@
 
 pub mod cancel;
 mod model;
+pub mod override_loop;
 mod ports;
 pub mod start;
 mod stop_signal;
 
 pub use model::{
     AgentIteration, CallContext, Change, Claimed, Command, CommandKind, Commit, Execution, ExecutionFilter,
-    ExecutionRef, ExecutionStatus, Fence, IterationRecord, NewExecution, Pins, Progress, Renewal, StartOutcome,
-    StopCode, StopReason,
+    ExecutionRef, ExecutionStatus, Fence, IterationRecord, LoopOverride, NewExecution, Pins, Progress, Renewal,
+    StartOutcome, StopCode, StopReason,
 };
 pub use ports::{ExecutionReader, ExecutionStore};
 pub use stop_signal::{StopCause, StopSignal};

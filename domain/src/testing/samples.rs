@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::access::{AccessStore, IdentityStore, Project, Tenant};
 use crate::artifact::{Artifact, ArtifactKind, StoredText, sha256_hex};
+use crate::audit::AuditLog;
 use crate::budget::{Limits, Used};
 use crate::clock::{Clock, Timestamp};
 use crate::ctx::{Principal, Scope};
@@ -38,6 +39,7 @@ pub struct Ports {
     pub resources: Arc<dyn ResourceStore>,
     pub access: Arc<dyn AccessStore>,
     pub identity: Arc<dyn IdentityStore>,
+    pub audit: Arc<dyn AuditLog>,
     pub clock: Arc<dyn Clock>,
 }
 

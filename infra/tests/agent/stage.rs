@@ -275,6 +275,7 @@ fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
         resources: shared.clone(),
         access: shared.clone(),
         identity: shared.clone(),
+        audit: shared.clone(),
         clock: clock.clone(),
     }
 }

@@ -6,5 +6,5 @@ mod object;
 mod query;
 
 pub use mutation::AgentMutation;
-pub use object::{Agent, AgentVersion, LimitsInput};
+pub use object::{Agent, AgentVersion, LimitsInput, LoopAction};
 pub use query::AgentQuery;
