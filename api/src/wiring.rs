@@ -9,7 +9,7 @@ use domain::agent::Ports;
 use domain::artifact::ArtifactStore;
 use domain::clock::{Clock, Entropy};
 use domain::event::{LogWriter, log_writer};
-use domain::execution::{CallContext, ExecutionReader, ExecutionStore};
+use domain::execution::{CallContext, ExecutionReader, ExecutionStore, RetentionStore};
 use domain::model_call::{DeltaSink, ModelEndpoint, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::resource::{ModelSpec, ResourceStore, SecretStore};
 use infra::artifact_dir::DirArtifactStore;
@@ -96,6 +96,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let reader: Arc<dyn ExecutionReader> = shared.clone();
     let resources: Arc<dyn ResourceStore> = shared.clone();
     let access: Arc<dyn AccessStore> = shared.clone();
+    let retention: Arc<dyn RetentionStore> = shared.clone();
     let identity: Arc<dyn IdentityStore> = shared.clone();
     let authorizer = Arc::new(Authorizer::new(access.clone())?);
     let (log_writer, log_handle) = log_writer(executions.clone(), clock.clone());
@@ -121,6 +122,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         resources,
         executions: reader,
         execution_store: executions,
+        retention,
         events: live.clone(),
         follow: live.clone(),
         access,

@@ -77,6 +77,7 @@ impl World {
             resources: store.clone(),
             executions: store.clone(),
             execution_store: store.clone(),
+            retention: store.clone(),
             events: live.clone(),
             follow: live.clone(),
             access: store.clone(),

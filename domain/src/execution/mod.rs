@@ -8,6 +8,7 @@ pub mod cancel;
 mod model;
 pub mod override_loop;
 mod ports;
+pub mod retention;
 pub mod start;
 mod stop_signal;
 
@@ -17,6 +18,7 @@ pub use model::{
     StartOutcome, StopCode, StopReason,
 };
 pub use ports::{ExecutionReader, ExecutionStore};
+pub use retention::{RetentionStore, Tombstone};
 pub use stop_signal::{StopCause, StopSignal};
 
 #[cfg(test)]

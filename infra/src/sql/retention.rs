@@ -24,6 +24,8 @@ pub const TABLES_OF_AN_EXECUTION: &[&str] = &[
     "model_call",
     "agent_iteration",
     "node_attempt",
+    "execution_command_body",
+    "loop_override",
     "execution_command",
     "idempotency",
 ];

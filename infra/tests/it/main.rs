@@ -13,6 +13,8 @@ mod migrations_run;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
+mod retention;
+#[cfg(test)]
 mod world;
 #[cfg(test)]
 mod writers;
