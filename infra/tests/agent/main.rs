@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what these tests share fails by panicking, like them")]
 
 mod books;
+mod cancels;
 mod failing_store;
 mod failpoints;
 mod fused_ports;
