@@ -9,7 +9,7 @@ use domain::agent::Ports;
 use domain::artifact::ArtifactStore;
 use domain::clock::{Clock, Entropy};
 use domain::event::{LogWriter, log_writer};
-use domain::execution::{CallContext, ExecutionReader, ExecutionStore, RetentionStore};
+use domain::execution::{CallContext, ExecutionReader, ExecutionStore};
 use domain::model_call::{DeltaSink, ModelEndpoint, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::resource::{ModelSpec, ResourceStore, SecretStore};
 use infra::artifact_dir::DirArtifactStore;
@@ -86,17 +86,13 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
     let artifacts: Arc<dyn ArtifactStore> = Arc::new(DirArtifactStore::open(&data_dir.path().join("artifacts"))?);
-    let local_sandbox = Arc::new(match config.local_sandbox {
-        true => LocalSandbox::new(data_dir.path(), &*entropy)?,
-        false => LocalSandbox::none(),
-    });
+    let local_sandbox = Arc::new(local_sandbox(config, &data_dir, &*entropy)?);
     let shared = Arc::new(store.clone());
     let live = Live::new(shared.clone());
     let executions: Arc<dyn ExecutionStore> = shared.clone();
     let reader: Arc<dyn ExecutionReader> = shared.clone();
     let resources: Arc<dyn ResourceStore> = shared.clone();
     let access: Arc<dyn AccessStore> = shared.clone();
-    let retention: Arc<dyn RetentionStore> = shared.clone();
     let identity: Arc<dyn IdentityStore> = shared.clone();
     let authorizer = Arc::new(Authorizer::new(access.clone())?);
     let (log_writer, log_handle) = log_writer(executions.clone(), clock.clone());
@@ -122,7 +118,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         resources,
         executions: reader,
         execution_store: executions,
-        retention,
+        retention: shared.clone(),
         events: live.clone(),
         follow: live.clone(),
         access,
@@ -138,6 +134,13 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         tasks,
     };
     Ok(Wiring { ports, services, live, links, log_writer, local_sandbox, store, data_dir })
+}
+
+fn local_sandbox(config: &Config, data_dir: &DataDir, entropy: &dyn Entropy) -> Result<LocalSandbox, WiringError> {
+    Ok(match config.local_sandbox {
+        true => LocalSandbox::new(data_dir.path(), entropy)?,
+        false => LocalSandbox::none(),
+    })
 }
 
 fn models(scripted_url: String) -> Result<Arc<dyn ModelRuntime>, WiringError> {
