@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::access::{AccessStore, Authorizer, IdentityStore};
+use domain::access::{AccessStore, Authorizer};
 use domain::agent::Ports;
 use domain::artifact::ArtifactStore;
 use domain::clock::{Clock, Entropy};
@@ -93,7 +93,6 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let reader: Arc<dyn ExecutionReader> = shared.clone();
     let resources: Arc<dyn ResourceStore> = shared.clone();
     let access: Arc<dyn AccessStore> = shared.clone();
-    let identity: Arc<dyn IdentityStore> = shared.clone();
     let authorizer = Arc::new(Authorizer::new(access.clone())?);
     let (log_writer, log_handle) = log_writer(executions.clone(), clock.clone());
     let links =
@@ -122,7 +121,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         events: live.clone(),
         follow: live.clone(),
         access,
-        identity,
+        identity: shared.clone(),
         audit: shared,
         artifacts,
         secrets,

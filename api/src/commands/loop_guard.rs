@@ -110,7 +110,10 @@ fn consequence(transcript: &Transcript, report: &Report) -> String {
     match transcript.policy.on_loop {
         LoopAction::Warn => format!("the model is warned {caught} times, and every call runs"),
         LoopAction::Block => format!("{caught} calls are not run, {} are", report.ran),
-        LoopAction::Stop => format!("the execution stops; {behind} calls behind are never judged"),
+        LoopAction::Stop if behind == 0 => format!("{} calls run, and the execution stops", report.ran),
+        LoopAction::Stop => {
+            format!("{} calls run, and the execution stops; {behind} behind are never judged", report.ran)
+        }
     }
 }
 

@@ -287,7 +287,7 @@ async fn replay_reply(
     }
     conversation.add_assistant(text, call.reply_tool_calls);
     let tool_calls = latest_of_each(tool_calls);
-    if let Some(halt) = plan::end_of(claim, &tool_calls)? {
+    if let Some(halt) = plan::end_of(claim, &tool_calls) {
         return Err(halt);
     }
     let mut planned: Vec<Planned> = Vec::new();

@@ -20,6 +20,8 @@ pub use guard::{Call, LoopGuard};
 pub use outcome::{Outcome, with_warning, without_warning};
 
 #[cfg(test)]
+mod corpus;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod tests;

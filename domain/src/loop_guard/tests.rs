@@ -192,7 +192,7 @@ fn a_transcript_tells_every_fault_with_its_place() {
             "policy.maxCycles OUT_OF_RANGE",
             "calls.0.tool MALFORMED",
             "calls.0.arguments MALFORMED",
-            "calls.0.error CONFLICT",
+            "calls.0.error CONFLICTING",
             "calls.2.iteration MISSING",
             "calls.2.readOnly MALFORMED",
             "calls.3 MALFORMED",
@@ -210,6 +210,10 @@ fn a_transcript_goes_on_behind_a_call_that_was_blocked_or_warned_about() {
     let calls = r#"{"iteration": 1, "tool": "f", "arguments": {"id": 18446744073709551616}, "result": {"a": 1}}"#;
     let calls = (1..=5).map(|iteration| calls.replace("\"iteration\": 1", &format!("\"iteration\": {iteration}")));
     let calls = calls.collect::<Vec<_>>().join(",");
+    let twice = r#"{"calls": [{"iteration": 1, "tool": "f", "arguments": {}}, {"iteration": 1, "tool": "f", "arguments": {}},
+        {"iteration": 1, "tool": "f", "arguments": {}}, {"iteration": 1, "tool": "g", "arguments": {}}]}"#;
+    let report = transcript::Transcript::parse(twice).unwrap().judge();
+    assert_eq!((report.judged, report.ran), (3, 2));
     for (action, judged, ran, caught) in [("STOP", 3, 2, 1), ("BLOCK", 5, 2, 3), ("WARN", 5, 5, 3)] {
         let text = format!(r#"{{"policy": {{"onLoop": "{action}"}}, "calls": [{calls}]}}"#);
         let report = transcript::Transcript::parse(&text).unwrap().judge();

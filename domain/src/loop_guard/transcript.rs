@@ -90,11 +90,11 @@ impl Transcript {
             let before = report.caught.len();
             let fates: Vec<_> =
                 reply.iter().zip(0..).map(|(call, at)| self.meet(&mut guard, call, at, &mut report)).collect();
+            report.ran += fates.iter().filter(|is_run| **is_run).count();
             if self.policy.on_loop == LoopAction::Stop && report.caught.len() > before {
                 return report;
             }
             for ((call, ordinal), is_run) in reply.iter().zip(0..).zip(fates) {
-                report.ran += usize::from(is_run);
                 if let Some(outcome) = call.outcome.clone().filter(|_| is_run) {
                     guard.note(call.iteration, ordinal, outcome);
                 }

@@ -2,9 +2,8 @@
 
 use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::plan::Proposed;
-use crate::agent::{Claim, Halt, Moving};
+use crate::agent::{Claim, Moving};
 use crate::event::Event;
-use crate::execution::StopCode;
 use crate::loop_guard::{Call, Finding, Outcome, Verdict};
 use crate::resource::{LoopAction, LoopPolicy};
 use crate::tool_call::SideEffect;
@@ -21,16 +20,23 @@ pub(crate) struct Ruling {
     pub event: Option<Event>,
 }
 
-/// Judges the calls of a reply in their order. Returns why the loop ends, if it does.
+/// Judges the calls of a reply in their order. Behind one at which the execution stops none is run.
 ///
 /// What is refused for its own fault has its outcome at once, but the guard hears of it when all are judged, as it does
 /// of the others.
-pub(super) fn judge_all(claim: &Claim, moving: &mut Moving, proposed: &mut [Proposed]) -> Option<Halt> {
-    let policy = claim.pinned().ok()?.agent.loop_policy;
-    let mut halt = None;
+pub(super) fn judge_all(claim: &Claim, moving: &mut Moving, proposed: &mut [Proposed]) {
+    let Ok(pinned) = claim.pinned() else { return };
+    let policy = pinned.agent.loop_policy;
+    let mut is_stopped = false;
     for proposed in proposed.iter_mut() {
+        if is_stopped {
+            let message = "the execution ends before this call";
+            proposed.invocation = Err(ToolResult::ended(ToolCallState::Refused, "NOT_RUN", message));
+            continue;
+        }
         let verdict = moving.guard.judge(&proposed.call.as_judged(), &policy);
-        apply(&policy, proposed, &verdict, &mut halt);
+        apply(&policy, proposed, &verdict);
+        is_stopped = policy.on_loop == LoopAction::Stop && matches!(verdict, Verdict::Loop(_));
     }
     for Proposed { call, arguments, invocation, .. } in &*proposed {
         if let Err(ToolResult { state, error, text, .. }) = invocation {
@@ -40,7 +46,6 @@ pub(super) fn judge_all(claim: &Claim, moving: &mut Moving, proposed: &mut [Prop
             }
         }
     }
-    halt
 }
 
 /// What the model is told under a policy that warns; None for what is to run in silence.
@@ -51,7 +56,7 @@ pub(crate) fn warning_of(policy: &LoopPolicy, verdict: &Verdict) -> Option<Strin
     }
 }
 
-fn apply(policy: &LoopPolicy, proposed: &mut Proposed, verdict: &Verdict, halt: &mut Option<Halt>) {
+fn apply(policy: &LoopPolicy, proposed: &mut Proposed, verdict: &Verdict) {
     let Some(finding) = verdict.finding() else { return };
     proposed.ruling.event = Some(detected_event(&proposed.call, finding, policy, verdict));
     proposed.ruling.warning = warning_of(policy, verdict);
@@ -59,13 +64,7 @@ fn apply(policy: &LoopPolicy, proposed: &mut Proposed, verdict: &Verdict, halt: 
     if !is_refused {
         return;
     }
-    let sentence = finding.sentence();
-    if policy.on_loop == LoopAction::Stop {
-        halt.get_or_insert_with(|| Halt::stop(StopCode::LoopDetected, format!("Stopped: {sentence}.")));
-        proposed.invocation = Err(ToolResult::ended(ToolCallState::Refused, LOOP_DETECTED, sentence));
-        return;
-    }
-    let refused = ToolResult::ended(ToolCallState::Refused, LOOP_DETECTED, sentence);
+    let refused = ToolResult::ended(ToolCallState::Refused, LOOP_DETECTED, finding.sentence());
     let text = format!("{LOOP_DETECTED}: this call was not run: {}", advice(finding));
     proposed.invocation = Err(ToolResult { text, ..refused });
 }

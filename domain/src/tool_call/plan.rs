@@ -147,23 +147,20 @@ impl Plan {
     ) -> Self {
         let mut plan = Self::default();
         let mut judged = proposed;
-        plan.halt = judge_all(claim, moving, &mut judged);
+        judge_all(claim, moving, &mut judged);
         let wanted = judged.iter().filter(|proposed| proposed.invocation.is_ok()).count();
         let mut budget = claim.budget_of(moving);
-        let granted = match (&plan.halt, budget.reserve_tool_calls(u32::try_from(wanted).unwrap_or(u32::MAX))) {
-            (Some(_), _) => 0,
-            (None, Ok(granted)) => granted,
-            (None, Err(limit)) => {
+        let granted = match budget.reserve_tool_calls(u32::try_from(wanted).unwrap_or(u32::MAX)) {
+            Ok(granted) => {
+                moving.progress.used = budget.used;
+                plan.halt = (granted == 0 && wanted > 0).then_some(Halt::Limit(Limit::ToolCalls));
+                granted
+            }
+            Err(limit) => {
                 plan.halt = Some(Halt::Limit(limit));
                 0
             }
         };
-        if plan.halt.is_none() {
-            moving.progress.used = budget.used;
-            if granted == 0 && wanted > 0 {
-                plan.halt = Some(Halt::Limit(Limit::ToolCalls));
-            }
-        }
         let mut left = granted;
         for mut proposed in judged {
             proposed.invocation = proposed.invocation.and_then(|invocation| match left.checked_sub(1) {
@@ -171,7 +168,7 @@ impl Plan {
                     left = rest;
                     Ok(invocation)
                 }
-                None => Err(over_the_limit(plan.halt.as_ref())),
+                None => Err(over_the_limit()),
             });
             plan.calls.push(planned(claim, proposed, changes, events));
         }
@@ -179,39 +176,42 @@ impl Plan {
     }
 }
 
-/// Whether and why the stored calls of a reply end the run: what [`Plan::make`] said of them, or a loss that only a
-/// person can judge.
-pub(crate) fn end_of(claim: &Claim, calls: &[ToolCall]) -> Result<Option<Halt>, Halt> {
-    let refused = |wanted: &str| {
-        let code_and_message = calls.iter().filter(|call| call.state == ToolCallState::Refused);
-        code_and_message.filter_map(|call| call.error.as_ref()).find(|(code, _)| code == wanted)
-    };
-    let is_policy_stop = claim.pinned()?.agent.loop_policy.on_loop == LoopAction::Stop;
-    if let Some((_, evidence)) = refused(LOOP_DETECTED).filter(|_| is_policy_stop) {
-        return Ok(Some(Halt::stop(StopCode::LoopDetected, format!("Stopped: {evidence}."))));
+/// Why the execution ends when the calls of a reply have run: the loop guard caught one of them, and the policy stops.
+pub(crate) fn loop_stop<'a>(
+    claim: &Claim,
+    calls: impl IntoIterator<Item = &'a ToolCall>,
+) -> Result<Option<Halt>, Halt> {
+    if claim.pinned()?.agent.loop_policy.on_loop != LoopAction::Stop {
+        return Ok(None);
     }
+    let evidence = calls
+        .into_iter()
+        .filter(|call| call.state == ToolCallState::Refused)
+        .find_map(|call| call.error.as_ref().filter(|(code, _)| code == LOOP_DETECTED).map(|(_, evidence)| evidence));
+    Ok(evidence.map(|evidence| Halt::stop(StopCode::LoopDetected, format!("Stopped: {evidence}."))))
+}
+
+/// Whether and why the stored calls of a reply end the run before the others are repeated: what [`Plan::make`] said of
+/// them, or a loss that only a person can judge.
+pub(crate) fn end_of(claim: &Claim, calls: &[ToolCall]) -> Option<Halt> {
     let has_none_run = calls.iter().all(|call| call.state == ToolCallState::Refused);
-    if has_none_run && refused(BUDGET_EXCEEDED).is_some() {
+    let is_over = |call: &ToolCall| call.error.as_ref().is_some_and(|(code, _)| code == BUDGET_EXCEEDED);
+    if has_none_run && calls.iter().any(is_over) {
         let limit = claim.budget_of(&claim.moving()).check_active_time().err().unwrap_or(Limit::ToolCalls);
-        return Ok(Some(Halt::Limit(limit)));
+        return Some(Halt::Limit(limit));
     }
     let has_begun = |call: &ToolCall| call.error.as_ref().is_none_or(|(code, _)| code != NOT_BEGUN);
     let is_unsure = |call: &&ToolCall| {
         call.state == ToolCallState::Lost && call.side_effect == SideEffect::SideEffect && has_begun(call)
     };
-    Ok(calls.iter().find(is_unsure).map(|call| {
+    calls.iter().find(is_unsure).map(|call| {
         let message = format!("{} was lost while it ran and may have acted; a person must look.", call.tool);
         Halt::stop(StopCode::ToolOutcomeUnknown, message)
-    }))
+    })
 }
 
-fn over_the_limit(halt: Option<&Halt>) -> ToolResult {
-    match halt {
-        None | Some(Halt::Limit(_)) => {
-            ToolResult::ended(ToolCallState::Refused, BUDGET_EXCEEDED, "no tool calls are left in the budget")
-        }
-        Some(_) => ToolResult::ended(ToolCallState::Refused, "NOT_RUN", "the execution ends before this call"),
-    }
+fn over_the_limit() -> ToolResult {
+    ToolResult::ended(ToolCallState::Refused, BUDGET_EXCEEDED, "no tool calls are left in the budget")
 }
 
 fn planned(claim: &Claim, proposed: Proposed, changes: &mut Vec<Change>, events: &mut Vec<Event>) -> Planned {

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 
 use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::output::CappedOutput;
-use super::plan::{Invocation, NOT_BEGUN, Planned, Todo, fill, finished_event};
+use super::plan::{Invocation, NOT_BEGUN, Planned, Todo, fill, finished_event, loop_stop};
 use crate::agent::{Claim, Halt, checkpoint};
 use crate::artifact::{Artifact, ArtifactKind, media_type, sha256_hex, store_text};
 use crate::event::Event;
@@ -29,10 +29,13 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Runs the calls and returns what the model gets to read of each, in the order of the reply.
 ///
-/// Every call is driven to its recorded end, also when another one fails: no call future is dropped.
+/// Every call is driven to its recorded end, also when another one fails: no call future is dropped. Where the loop guard
+/// ends the execution, the calls before the one that it caught run first.
 pub async fn run_all(claim: &Claim, planned: Vec<Planned>) -> Result<Vec<(ToolCallId, String)>, Halt> {
+    let stop = loop_stop(claim, planned.iter().map(|planned| &planned.call))?;
     let ended = join_all(planned.into_iter().map(|planned| one(claim, planned))).await;
-    ended.into_iter().collect()
+    let results = ended.into_iter().collect::<Result<_, _>>()?;
+    stop.map_or(Ok(results), Err)
 }
 
 async fn one(claim: &Claim, planned: Planned) -> Result<(ToolCallId, String), Halt> {

@@ -1,4 +1,5 @@
-//! A PlayedSandbox prints each command and counts it. `meet N` waits until N commands run side by side.
+//! A PlayedSandbox prints each command and counts it. `meet N` waits until N commands run side
+//! by side, and `gate` until the test lets it end.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,7 +14,7 @@ use domain::sandbox::{
     Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, SandboxError,
     SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Semaphore};
 
 use crate::played_files::PlayedFiles;
 
@@ -23,6 +24,7 @@ pub struct PlayedSandbox {
     reads: Mutex<Vec<String>>,
     meeting: Barrier,
     is_stuck: AtomicBool,
+    gate: Semaphore,
 }
 
 /// How many commands `meet` brings together.
@@ -36,6 +38,7 @@ impl PlayedSandbox {
             reads: Mutex::default(),
             meeting: Barrier::new(MEETING),
             is_stuck: AtomicBool::new(false),
+            gate: Semaphore::new(0),
         }
     }
 
@@ -47,6 +50,11 @@ impl PlayedSandbox {
     /// The next removal fails.
     pub fn stick(&self) {
         self.is_stuck.store(true, Ordering::Release);
+    }
+
+    /// Lets this many `gate` commands end.
+    pub fn open(&self, count: usize) {
+        self.gate.add_permits(count);
     }
 
     /// Sandboxes that were made and not removed.
@@ -112,6 +120,10 @@ impl SandboxRuntime for PlayedSandbox {
         if command.starts_with("stall") {
             context.cancel.cancelled().await;
             return Ok(Exit::Interrupted);
+        }
+        if command.starts_with("gate") {
+            self.gate.acquire().await.unwrap().forget();
+            return Ok(Exit::Code(0));
         }
         if command.starts_with("tick") {
             let count = self.commands("tick").len();

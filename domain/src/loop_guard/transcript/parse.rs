@@ -142,7 +142,7 @@ impl Faults {
         let is_read_only = self.optional(members, base, "readOnly", "must be true or false");
         let (result, error) = (members.get("result"), members.get("error"));
         if result.is_some() && error.is_some() {
-            self.add(base, "error", "CONFLICT", "stands beside result; keep the one that the call came to");
+            self.add(base, "error", "CONFLICTING", "stands beside result; keep the one that the call came to");
         }
         let (tool, arguments) = (tool?, arguments?);
         let outcome = match (result, error) {

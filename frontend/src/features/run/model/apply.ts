@@ -49,6 +49,10 @@ export function applyEvent(view: RunView, event: RunEvent): RunView {
       return { ...view, budget: advanceBudget(view.budget, readBudget(event.budget)), budgetAt: at };
     case "WarningRaised":
       return addItem(view, { type: "warning", key: `warning-${event.sequence}`, code: event.code, message: event.message });
+    case "LoopDetected":
+      return addLoop(view, event);
+    case "LoopOverridden":
+      return addItem(view, { type: "override", key: `override-${event.sequence}`, reason: event.reason, pardons: event.pardons });
     case "CancelRequested":
       return { ...view, cancelRequested: true, status: "CANCELLING" };
     case "ExecutionFinished":
@@ -86,6 +90,13 @@ function addArtifact(view: RunView, event: EventOf<"ArtifactCreated">): RunView 
   const { artifactId: id, name, mediaType, byteSize } = event;
   const others = view.artifacts.filter((artifact) => artifact.name !== name);
   return { ...view, artifacts: [...others, { id, name, mediaType, byteSize: Number(byteSize) }] };
+}
+
+function addLoop(view: RunView, event: EventOf<"LoopDetected">): RunView {
+  const { loopKind: kind, period, count, iterations, action, pardoned, message } = event;
+  const loop = { kind, period, count, iterations, action, pardoned, message };
+  const next = addItem(view, { type: "loop", key: `loop-${event.sequence}`, loop });
+  return pardoned ? next : { ...next, loop };
 }
 
 /** Nothing runs after the end, whatever the log left unsaid. */

@@ -118,6 +118,20 @@ export const RunEventFields = graphql(`
       code
       message
     }
+    ... on LoopDetected {
+      loopKind
+      period
+      count
+      iterations
+      action
+      pardoned
+      message
+    }
+    ... on LoopOverridden {
+      by
+      reason
+      pardons
+    }
     ... on CancelRequested {
       by
     }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { EMPTY_FOLD, foldEvent, foldEvents } from "./fold";
+import { consequenceOf, iterationsOf, kindOf } from "./loops";
 import { OUTPUT_CAP } from "./output";
 import { TestLog, wireBudget } from "./testLog";
-import type { RunEvent, RunView } from "./types";
+import type { LoopView, RunEvent, RunView } from "./types";
 
 const viewOf = (log: TestLog): RunView => foldEvents(EMPTY_FOLD, log.events).view;
 const items = (view: RunView, number: number) =>
@@ -82,6 +83,40 @@ describe("the order of the log", () => {
     const log = TestLog.begun();
     log.add("SomethingNewer" as "CancelRequested").add("WarningRaised", { code: "SLOW", message: "Slow." });
     expect(items(viewOf(log), 1)).toEqual(["warning warning-5"]);
+  });
+});
+
+describe("the loop guard", () => {
+  const cycle: LoopView = {
+    kind: "CYCLE",
+    period: 2,
+    count: 3,
+    iterations: [1, 2, 3, 4, 5, 6],
+    action: "STOP",
+    pardoned: false,
+    message: "the same 2 calls came 3 times",
+  };
+
+  it("shows each loop where it was found, and keeps the last that was not let pass", () => {
+    const log = TestLog.begun();
+    for (const pardoned of [false, true]) log.add("LoopDetected", { ...cycle, loopKind: cycle.kind, pardoned });
+    const view = viewOf(log);
+    expect(items(view, 1)).toEqual(["loop loop-4", "loop loop-5"]);
+    expect(view.loop).toEqual(cycle);
+  });
+
+  it("says a loop in words", () => {
+    expect([kindOf(cycle), iterationsOf({ ...cycle, iterations: [1, 1, 2] })]).toEqual(["A cycle of 2 calls, 3 times", "1, 2"]);
+    expect(consequenceOf(cycle)).toBe("The run stops here.");
+    expect(consequenceOf({ ...cycle, pardoned: true })).toContain("overridden");
+  });
+
+  it("keeps a person's override over a new attempt", () => {
+    const log = TestLog.begun();
+    const from = log.next;
+    log.add("LoopOverridden", { by: "pri_1", reason: "It is slow today.", pardons: 2 });
+    log.add("NodeAttemptStarted", { attempt: 2, supersedesFrom: from });
+    expect(items(viewOf(log), 1)?.[0]).toBe("override override-4");
   });
 });
 

@@ -38,6 +38,7 @@ export const EMPTY_VIEW: RunView = {
   budget: null,
   budgetAt: null,
   cancelRequested: false,
+  loop: null,
   stopReason: null,
   answer: null,
 };
@@ -87,10 +88,14 @@ function takeOver(state: FoldState, event: EventOf<"NodeAttemptStarted">): FoldS
   return { ...state, log, attempts, view: { ...view, lostCalls, budget: before.budget, budgetAt: before.budgetAt } };
 }
 
-/** The wish to cancel is a person's own and outlives the attempt that read it. */
+/** What a person wants is their own and outlives the attempt that read it. */
 function survives({ supersedesFrom }: EventOf<"NodeAttemptStarted">): (event: RunEvent) => boolean {
   const from = supersedesFrom === null ? Number.POSITIVE_INFINITY : Number(supersedesFrom);
-  return (event) => Number(event.sequence) < from || event.__typename === "CancelRequested";
+  return (event) => Number(event.sequence) < from || isWish(event);
+}
+
+function isWish(event: RunEvent): boolean {
+  return event.__typename === "CancelRequested" || event.__typename === "LoopOverridden";
 }
 
 function refold(log: readonly RunEvent[], attempts: FoldState["attempts"]): RunView {

@@ -2,6 +2,8 @@ import type {
   CallState,
   ExecutionStatus,
   FinishReason,
+  LoopAction,
+  LoopKind,
   RunEventFragment,
   SandboxTier,
   SideEffect,
@@ -90,7 +92,20 @@ export type StreamItem =
   | { type: "model"; key: string }
   | { type: "tool"; key: string }
   | { type: "warning"; key: string; code: string; message: string }
+  | { type: "loop"; key: string; loop: LoopView }
+  | { type: "override"; key: string; reason: string; pardons: number }
   | AttemptItem;
+
+/** What the loop guard found, and in which iterations. */
+export interface LoopView {
+  kind: LoopKind;
+  period: number;
+  count: number;
+  iterations: number[];
+  action: LoopAction;
+  pardoned: boolean;
+  message: string;
+}
 
 export interface IterationView {
   number: number;
@@ -141,6 +156,8 @@ export interface RunView {
   budget: Budget | null;
   budgetAt: number | null;
   cancelRequested: boolean;
+  /** The last loop that was not let pass. */
+  loop: LoopView | null;
   stopReason: StopReasonView | null;
   answer: string | null;
 }

@@ -1,5 +1,6 @@
-import { IconAlertTriangle, IconRefresh } from "@tabler/icons-react";
+import { IconAlertTriangle, IconHandStop, IconRefresh, IconRepeat } from "@tabler/icons-react";
 import { formatMoney } from "@/lib/format";
+import { consequenceOf, iterationsOf, kindOf } from "../model/loops";
 import type { AttemptItem, RunView, StreamItem } from "../model/types";
 import { ModelText } from "./ModelText";
 import classes from "./stream.module.css";
@@ -28,6 +29,24 @@ export function ItemView({ item, view, selectedId, onSelect }: Props) {
         <p className={classes.line} data-tone="warn">
           <IconAlertTriangle size={15} aria-hidden />
           <span>{item.message}</span>
+        </p>
+      );
+    case "loop":
+      return (
+        <p className={classes.line} data-tone={item.loop.pardoned ? undefined : "warn"}>
+          <IconRepeat size={15} aria-hidden />
+          <span>
+            <b>{kindOf(item.loop)}</b> in iterations {iterationsOf(item.loop)}. {consequenceOf(item.loop)}
+          </span>
+        </p>
+      );
+    case "override":
+      return (
+        <p className={classes.line}>
+          <IconHandStop size={15} aria-hidden />
+          <span>
+            A person overrode the loop guard{item.pardons > 0 && `, and lets ${counted(item.pardons, "finding")} pass`}: {item.reason}
+          </span>
         </p>
       );
     case "attempt":
