@@ -30,6 +30,8 @@ pub struct Config {
     pub lease: Duration,
     /// How long a model call waits for others to settle what they hold of a budget account.
     pub account_wait: Duration,
+    /// How long an execution is kept after its end; None for ever.
+    pub retention: Option<Duration>,
     /// Whether this process starts a local sandbox runtime.
     pub local_sandbox: bool,
     /// The model of the demo, when the environment names one.
@@ -93,6 +95,7 @@ struct RawWorker {
     concurrency: Option<usize>,
     lease_seconds: Option<u64>,
     account_wait_seconds: Option<u64>,
+    retention_days: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -108,6 +111,7 @@ const KNOWN_VARIABLES: &[&str] = &[
     "VITRINE_DATABASE_URL",
     "VITRINE_CONCURRENCY",
     "VITRINE_LEASE_SECONDS",
+    "VITRINE_RETENTION_DAYS",
     "VITRINE_LOCAL_SANDBOX",
     "VITRINE_MODEL",
     "VITRINE_API_KEY",
@@ -155,6 +159,7 @@ impl Config {
                 3600,
                 &mut faults,
             )),
+            retention: retention(environment, raw.worker.retention_days, &mut faults),
             local_sandbox: flag(environment, "VITRINE_LOCAL_SANDBOX", raw.sandbox.local, &mut faults),
             demo_model: demo_model(environment, &mut faults),
         };
@@ -265,6 +270,11 @@ fn number<T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy>(
     }
 }
 
+fn retention(environment: &BTreeMap<String, String>, raw: Option<u64>, faults: &mut Vec<String>) -> Option<Duration> {
+    let days = number(environment, "VITRINE_RETENTION_DAYS", raw, 30, 0, 36_500, faults);
+    (days > 0).then(|| Duration::from_hours(24 * days))
+}
+
 fn flag(environment: &BTreeMap<String, String>, variable: &str, raw: Option<bool>, faults: &mut Vec<String>) -> bool {
     match environment.get(variable).map(String::as_str) {
         None => raw.unwrap_or(true),
@@ -348,6 +358,15 @@ mod tests {
             let fault = load(&format!("[server]\n{list} = ['{wrong}']\n"), &[]).unwrap_err();
             assert!(fault.contains(&format!("server.{list} must")) && fault.contains(wrong), "{fault}");
         }
+    }
+
+    #[test]
+    fn executions_are_kept_for_thirty_days_or_as_long_as_is_said() {
+        let days = |file: &str| load(file, &[]).unwrap().retention.map(|keep| keep.as_secs() / 86_400);
+        assert_eq!(days(""), Some(30));
+        assert_eq!(days("[worker]\nretention_days = 7\n"), Some(7));
+        assert_eq!(days("[worker]\nretention_days = 0\n"), None);
+        assert!(load("", &[("VITRINE_RETENTION_DAYS", "-1")]).unwrap_err().contains("VITRINE_RETENTION_DAYS"));
     }
 
     #[test]

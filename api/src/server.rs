@@ -23,7 +23,7 @@ use crate::http::{HostPolicy, Settings, Transport, protect};
 use crate::scripted_model::{Script, ScriptedModel, ScriptedModelOptions};
 use crate::studio::Studio;
 use crate::wiring::{Wiring, WiringError, wire};
-use crate::worker::{Worker, reap};
+use crate::worker::{Worker, reap, retain};
 use crate::{artifact_links, graphql, listener, private_file, seed, studio};
 
 /// GraphQL requests may carry input files; see the limits of the start call.
@@ -190,6 +190,9 @@ impl Background {
         worker_tasks.spawn(async move { worker.work(stop).await });
         rest.spawn(scripted.serve(stop_rest.clone()));
         rest.spawn(reap(ports.clone(), stop_rest.clone()));
+        if let Some(keep) = config.retention {
+            rest.spawn(retain(wiring.services.clone(), keep, stop_rest.clone()));
+        }
         if config.local_sandbox {
             let (runtime, stop) = (wiring.local_sandbox.clone(), stop_rest.clone());
             rest.spawn(async move { runtime.watch(stop).await });

@@ -131,6 +131,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         accounts: shared.clone(),
         executions: reader,
         execution_store: executions,
+        retention: shared.clone(),
         events: live.clone(),
         follow: live.clone(),
         access,

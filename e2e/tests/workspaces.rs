@@ -74,6 +74,39 @@ async fn the_files_of_earlier_commands_are_there_after_a_kill() -> Result {
     Ok(())
 }
 
+/// As when a new version of the server is installed: the model notices nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_files_are_there_after_an_orderly_stop() -> Result {
+    let dir = tempfile::tempdir()?;
+    let options = ServerOptions::new(&dir.path().join("data"));
+    let server = Server::start(&options)?;
+    let key = server.api_key.clone().ok_or("no key")?;
+    let client = server.client(&key)?;
+    let agent = create(&client, &AgentSpec::new("mover", "tools").with_sandbox()).await?;
+    let note = |text: &str| json!([{"tool": "note", "arguments": {"text": text}}]);
+    let first = shell("echo one > one.txt; echo kept > outputs/kept.txt");
+    let task = json!({
+        "calls": [first, note("a"), note("b"), note("c"), shell("cat one.txt; ls outputs")],
+        "answer": "Done.", "first_ms": 300,
+    });
+    let id = client.start(&agent, &task.to_string(), "move").await?;
+    eventually(Duration::from_secs(30), "the first command has ended", async || {
+        Ok(calls(&client, &id).await?.first().filter(|call| call["state"] == "SUCCEEDED").map(|_| ()))
+    })
+    .await?;
+    assert!(server.stop()?.success(), "the server did not stop in order");
+
+    let server = Server::start(&options)?;
+    let client = server.client(&key)?;
+    let ended = client.ended(&id).await?;
+    assert_eq!((&ended["status"], &ended["attempt"]), (&json!("SUCCEEDED"), &json!(2)), "{ended}");
+    let last = calls(&client, &id).await?.pop().ok_or("no calls")?;
+    assert_eq!(last["result"], "one\nkept.txt\n", "{last}");
+    assert_eq!(ended["artifacts"].as_array().map(Vec::len), Some(1), "{}", ended["artifacts"]);
+    assert!(server.stop()?.success(), "the server did not stop in order");
+    Ok(())
+}
+
 async fn calls(client: &Client, id: &str) -> Result<Vec<Value>> {
     let execution = client.execution(id).await?;
     let iterations = execution["iterations"]["nodes"].as_array().cloned().unwrap_or_default();

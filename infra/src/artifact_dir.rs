@@ -2,26 +2,39 @@
 //!
 //! A file appears under its name only when all its bytes are durable; it is verified each time it is read. The same
 //! bytes of one tenant are kept once, and never shared between tenants. One process owns the directory.
+//!
+//! The time of a file says when its bytes were last put, to within [`RENEWED_AFTER`]. Versions that did not renew it left
+//! files whose time may be too old: the first start of one that does gives all of them the time of that start.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use domain::artifact::{ArtifactStore, sha256_hex};
+use domain::clock::{Clock as _, Timestamp};
 use domain::ctx::Scope;
 use domain::error::StoreError;
 
+use crate::clock::SystemClock;
+
 const DIGEST_LENGTH: usize = 64;
+/// A file that is put again gets a new time when its own is older.
+const RENEWED_AFTER: Duration = Duration::from_mins(30);
+/// Present when the times of all files can be relied on.
+const TIMES_ARE_KEPT: &str = "times-are-kept";
 
 /// Keeps bytes in a directory.
 #[derive(Debug, Clone)]
 pub struct DirArtifactStore {
     root: Arc<PathBuf>,
+    /// Held while a file is looked at and renewed, or looked at and removed.
+    removal: Arc<RwLock<()>>,
 }
 
 impl DirArtifactStore {
@@ -33,16 +46,30 @@ impl DirArtifactStore {
             Ok(()) | Err(_) => {}
         }
         DirBuilder::new().recursive(true).mode(0o700).create(&drafts)?;
+        renew_all(root)?;
         sync_dir(root)?;
-        Ok(Self { root: Arc::new(root.to_owned()) })
+        Ok(Self { root: Arc::new(root.to_owned()), removal: Arc::default() })
     }
 }
 
 #[async_trait]
 impl ArtifactStore for DirArtifactStore {
     async fn put(&self, scope: Scope, bytes: Bytes) -> Result<String, StoreError> {
-        let root = Arc::clone(&self.root);
-        blocking(move || put(&root, &scope.tenant_id.to_string(), &bytes)).await
+        let (root, removal) = (Arc::clone(&self.root), Arc::clone(&self.removal));
+        blocking(move || {
+            let _nobody_removes = removal.read().unwrap_or_else(PoisonError::into_inner);
+            put(&root, &scope.tenant_id.to_string(), &bytes)
+        })
+        .await
+    }
+
+    async fn remove_unused(&self, scope: Scope, since: Timestamp) -> Result<u64, StoreError> {
+        let (root, removal) = (Arc::clone(&self.root), Arc::clone(&self.removal));
+        blocking(move || {
+            let removed = remove_unused(&root.join(scope.tenant_id.to_string()), since, &removal);
+            removed.map_err(|error| StoreError::Unavailable(Box::new(error)))
+        })
+        .await
     }
 
     async fn get(&self, scope: Scope, sha256: &str) -> Result<Option<Bytes>, StoreError> {
@@ -74,6 +101,7 @@ fn write(root: &Path, tenant: &str, sha256: &str, bytes: &[u8]) -> io::Result<()
     let dir = tenant_dir.join(&sha256[..2]);
     let target = dir.join(sha256);
     if target.metadata().is_ok_and(|known| known.len() == bytes.len() as u64) {
+        renew(&target)?;
         // Whoever renamed it may not have come to this line yet.
         return sync_dir(&dir);
     }
@@ -105,6 +133,71 @@ fn get(root: &Path, tenant: &str, sha256: &str) -> Result<Option<Bytes>, StoreEr
         return Err(StoreError::Corrupt { what: format!("blob {sha256}") });
     }
     Ok(Some(bytes.into()))
+}
+
+/// Gives a file that was put some time ago the time of now.
+fn renew(path: &Path) -> io::Result<()> {
+    let file = File::open(path)?;
+    let now = SystemClock::new().now();
+    if modified_at(&file.metadata()?)?.plus(RENEWED_AFTER) < now {
+        file.set_modified(UNIX_EPOCH + now.since(Timestamp::default()))?;
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+fn modified_at(metadata: &Metadata) -> io::Result<Timestamp> {
+    let since = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Timestamp::default().plus(since))
+}
+
+/// Gives every file the time of now, once in the life of a directory.
+fn renew_all(root: &Path) -> io::Result<()> {
+    if root.join(TIMES_ARE_KEPT).exists() {
+        return Ok(());
+    }
+    let tenants = directories(root)?.into_iter().filter(|directory| *directory != drafts(root));
+    for tenant in tenants {
+        for path in files(&tenant)? {
+            renew(&path)?;
+        }
+    }
+    File::create(root.join(TIMES_ARE_KEPT))?.sync_all()
+}
+
+fn remove_unused(tenant: &Path, since: Timestamp, removal: &RwLock<()>) -> io::Result<u64> {
+    let mut removed = 0;
+    for path in files(tenant)? {
+        let _nobody_puts = removal.write().unwrap_or_else(PoisonError::into_inner);
+        // Files are put beside this, and two servers may share the directory.
+        let Ok(metadata) = path.metadata() else { continue };
+        if modified_at(&metadata)?.plus(2 * RENEWED_AFTER) < since {
+            std::fs::remove_file(&path)?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// The files of a tenant; none when it has no directory.
+fn files(tenant: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for shard in directories(tenant)? {
+        for entry in std::fs::read_dir(shard)? {
+            found.push(entry?.path());
+        }
+    }
+    Ok(found)
+}
+
+fn directories(parent: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(parent) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    Ok(paths.into_iter().filter(|path| path.is_dir()).collect())
 }
 
 /// Nothing that a caller sends becomes a path unless it is a digest.

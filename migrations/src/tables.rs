@@ -187,12 +187,20 @@ const DECISIONS: [(&str, &str); 3] = [
     ),
 ];
 
-const RECOVERY: [(&str, &str); 1] = [(
-    "workspace_checkpoint",
-    "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, iteration {int} NOT NULL, manifest {id},
+const RECOVERY: [(&str, &str); 2] = [
+    (
+        "workspace_checkpoint",
+        "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, iteration {int} NOT NULL, manifest {id},
      left_out {int} NOT NULL, is_stale {int} NOT NULL, PRIMARY KEY (tenant_id, execution_id, iteration),
      FOREIGN KEY (tenant_id, execution_id) REFERENCES execution (tenant_id, id)",
-)];
+    ),
+    (
+        "execution_tombstone",
+        "tenant_id {id} NOT NULL, id {id} NOT NULL, project_id {id} NOT NULL, created_at {int} NOT NULL,
+     ended_at {int} NOT NULL, removed_at {int} NOT NULL, PRIMARY KEY (tenant_id, id),
+     FOREIGN KEY (tenant_id, project_id) REFERENCES project (tenant_id, id)",
+    ),
+];
 
 /// An account's row says what may be used; each period has a row of its own, made by the first hold or top-up in it. A
 /// hold's row goes with its settlement: what is left over at the end of everything is a fault.

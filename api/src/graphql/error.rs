@@ -21,6 +21,8 @@ pub enum Code {
     Unauthenticated,
     /// There is no such thing for this caller.
     NotFound,
+    /// The events were removed after their time.
+    EventsExpired,
     /// The thing changed meanwhile; try again.
     Conflict,
     /// Something that the server needs is away; try again.
@@ -36,6 +38,7 @@ impl Code {
             Self::BadUserInput => "BAD_USER_INPUT",
             Self::Unauthenticated => "UNAUTHENTICATED",
             Self::NotFound => "NOT_FOUND",
+            Self::EventsExpired => "EVENTS_EXPIRED",
             Self::Conflict => "CONFLICT",
             Self::Unavailable => "UNAVAILABLE",
             Self::Internal => "INTERNAL",
@@ -73,6 +76,11 @@ impl ApiError {
     /// The same for what is missing and for what the caller may not see.
     pub const fn not_found() -> Self {
         Self::fixed(Code::NotFound, "There is nothing with this id that you may see.")
+    }
+
+    /// The execution ended so long ago that it was removed.
+    pub const fn events_expired() -> Self {
+        Self::fixed(Code::EventsExpired, "The execution ended long ago; it was removed with its events.")
     }
 
     /// A fault of ours; the cause goes to the log.

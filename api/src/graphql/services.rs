@@ -8,7 +8,7 @@ use domain::audit::AuditLog;
 use domain::budget::{BudgetAccounts, BudgetPorts};
 use domain::clock::{Clock, Entropy, Timestamp};
 use domain::event::{EventBus, EventLog};
-use domain::execution::{ExecutionReader, ExecutionStore};
+use domain::execution::{ExecutionReader, ExecutionStore, RetentionStore};
 use domain::resource::{ResourcePorts, ResourceStore, SecretError, SecretStore};
 use tokio_util::task::TaskTracker;
 
@@ -32,6 +32,8 @@ pub struct Services {
     pub executions: Arc<dyn ExecutionReader>,
     /// Starts executions, and takes commands for them.
     pub execution_store: Arc<dyn ExecutionStore>,
+    /// Knows of executions that were removed.
+    pub retention: Arc<dyn RetentionStore>,
     /// Reads the event log.
     pub events: Arc<dyn EventLog>,
     /// Says when there is more to read.

@@ -4,6 +4,7 @@
 //! tracker is empty. It holds no state of its own: what it loses with its process is found again in the store.
 
 mod reaper;
+mod retention;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::live::Live;
 
 pub use reaper::reap;
+pub use retention::retain;
 
 /// How long to wait for a wake-up before looking for work: leases of other workers run out without one.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);

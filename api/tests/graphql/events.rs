@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::event::{Cursor, Event, EventError, EventLog, Segment};
-use domain::execution::ExecutionStatus;
+use domain::execution::{ExecutionStatus, RetentionStore as _};
 use domain::ids::{ModelCallId, ToolCallId};
 use domain::money::NanoUsd;
 use domain::tool_call::SideEffect;
@@ -177,4 +177,29 @@ async fn tells_of_tries_and_of_the_model_that_is_asked() {
         "error": away, "waitMs": 700,
     });
     assert_eq!(event(&events[2]), &wanted);
+}
+
+/// One whose execution was removed after its time says so, to those who could see it; no cursor makes a difference.
+#[tokio::test]
+async fn a_removed_log_has_expired() {
+    let world = World::new().await;
+    let id = world.things().await.execution;
+    let mut worker = world.claim(&id).await;
+    worker.finish().await;
+    let reference = worker.execution.reference();
+    let whole = all(&world, &id, None).await;
+    let cursor = event(&whole[0])["cursor"].as_str().unwrap().to_owned();
+    world.store.remove(reference, world.services.clock.now()).await.unwrap();
+    for after in [None, Some(cursor.as_str())] {
+        let answers = all(&world, &id, after).await;
+        assert_eq!((answers.len(), code(&answers[0])), (1, Some("EVENTS_EXPIRED")), "{answers:?}");
+    }
+    let variables = json!({"id": id});
+    assert_eq!(
+        world.data("query($id: ID!) { execution(id: $id) { id } }", variables.clone()).await,
+        json!({"execution": null})
+    );
+    let mut foreign = world.subscribe(Some(world.stranger), DOCUMENT, variables);
+    let answer = serde_json::to_value(foreign.next().await.unwrap()).unwrap();
+    assert_eq!(code(&answer), Some("NOT_FOUND"), "{answer}");
 }

@@ -79,6 +79,7 @@ impl World {
             accounts: store.clone(),
             executions: store.clone(),
             execution_store: store.clone(),
+            retention: store.clone(),
             events: live.clone(),
             follow: live.clone(),
             access: store.clone(),

@@ -102,6 +102,8 @@ pub(crate) async fn take(claim: &Claim, sandbox: &LiveSandbox) -> Option<Event> 
     let before = workspace.checkpoint.clone();
     let after = match keep(claim, sandbox, &mut workspace).await {
         Ok(checkpoint) => checkpoint,
+        // It was stopped meanwhile.
+        Err(_) if claim.signal.cause().is_some() => return None,
         Err(missed) => {
             tracing::warn!(execution.id = %claim.execution.id, error = &missed as &dyn std::error::Error, "workspace was not kept");
             let manifest = before.as_ref().and_then(|before| before.manifest.clone());
@@ -137,6 +139,8 @@ pub(super) enum Missed {
     Sandbox(#[from] SandboxError),
     #[error("the artifact store did not do it")]
     Store(#[from] StoreError),
+    #[error("the execution was stopped")]
+    Stopped,
 }
 
 async fn keep(claim: &Claim, sandbox: &LiveSandbox, workspace: &mut Workspace) -> Result<WorkspaceCheckpoint, Missed> {
@@ -146,6 +150,10 @@ async fn keep(claim: &Claim, sandbox: &LiveSandbox, workspace: &mut Workspace) -
     let stored: BTreeSet<&str> = workspace.manifest.files.iter().map(|file| file.sha256.as_str()).collect();
     let mut read_now = Vec::new();
     for some in to_read.chunks(AT_ONCE) {
+        // A large workspace must not hold a cancel up.
+        if claim.signal.cause().is_some() {
+            return Err(Missed::Stopped);
+        }
         let read = join_all(some.iter().map(|entry| read(claim, sandbox, entry, &stored))).await;
         for (entry, file) in some.iter().zip(read) {
             match file? {
@@ -237,6 +245,9 @@ pub(super) async fn restore(claim: &Claim, sandbox: &LiveSandbox, workspace: &mu
     }
     let mut missing = 0;
     for some in manifest.files.chunks(AT_ONCE) {
+        if claim.signal.cause().is_some() {
+            return Err(Missed::Stopped);
+        }
         for is_there in join_all(some.iter().map(|file| restore_file(claim, sandbox, file))).await {
             missing += u32::from(!is_there?);
         }

@@ -13,7 +13,7 @@ use super::halt::Halt;
 use crate::access::AccessError;
 use crate::artifact::{Artifact, ArtifactKind};
 use crate::event::Event;
-use crate::execution::{Change, IterationRecord, StopCode};
+use crate::execution::{Change, IterationRecord, StopCause, StopCode};
 use crate::ids::SandboxId;
 use crate::sandbox::{KeptFile, LiveSandbox, Sandbox, SandboxError, SandboxRequest, SandboxState, WorkspaceCheckpoint};
 use crate::tool_call::{ToolCall, ToolCallState};
@@ -212,6 +212,7 @@ async fn fill(claim: &Claim, sandbox: &LiveSandbox) -> Result<(), Halt> {
     let is_restored = restored.map_err(|missed| match missed {
         Missed::Sandbox(error) => unavailable(&error),
         Missed::Store(error) => error.into(),
+        Missed::Stopped => Halt::Signal(claim.signal.cause().unwrap_or(StopCause::Cancelled)),
     })?;
     let files = claim.ports.reader.artifacts(claim.scope(), &[claim.execution.id]).await?;
     let (inputs, outputs): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.kind == ArtifactKind::Input);

@@ -72,11 +72,18 @@ impl StoredText {
     }
 }
 
-/// Keeps bytes under their SHA-256.
+/// Keeps bytes under their SHA-256, for executions and for as long as one that put them is there.
+///
+/// An execution puts every blob that it names itself, also one that is there already: what nobody has put since the oldest
+/// execution was started is used by none.
 #[async_trait]
 pub trait ArtifactStore: Send + Sync {
     /// Stores the bytes durably and returns their hexadecimal SHA-256. Storing the same bytes again is cheap.
     async fn put(&self, scope: Scope, bytes: Bytes) -> Result<String, StoreError>;
+
+    /// Removes the blobs of a tenant that nobody has put since this moment; says how many. Some that were put up to an
+    /// hour before it may stay.
+    async fn remove_unused(&self, scope: Scope, since: Timestamp) -> Result<u64, StoreError>;
 
     /// The bytes with this SHA-256, verified; None when there are none in this tenant.
     async fn get(&self, scope: Scope, sha256: &str) -> Result<Option<Bytes>, StoreError>;

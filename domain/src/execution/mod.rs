@@ -10,6 +10,7 @@ mod model;
 pub mod override_loop;
 mod ports;
 mod receipt;
+pub mod retention;
 pub mod start;
 mod stop_signal;
 
@@ -21,6 +22,7 @@ pub use model::{
 };
 pub use ports::{ExecutionReader, ExecutionStore};
 pub use receipt::{CancelOutcome, CancelReceipt};
+pub use retention::{RetentionStore, Tombstone};
 pub use stop_signal::{StopCause, StopSignal};
 
 #[cfg(test)]

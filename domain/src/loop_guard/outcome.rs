@@ -28,7 +28,8 @@ impl Outcome {
         Self::Error(sha256_hex(comparable(without_warning(text), arguments).as_bytes()))
     }
 
-    /// What a recorded call came to; None while it runs and for one that never ran because of a limit or the guard.
+    /// What a recorded call came to; None while it runs, for one that never ran because of a limit or the guard, and for
+    /// one that was lost with its worker or its sandbox: nobody knows what it would have come to.
     pub fn of(state: ToolCallState, error_code: Option<&str>, text: &str, arguments: &str) -> Option<Self> {
         match state {
             ToolCallState::Succeeded => Some(Self::result(text)),
@@ -36,9 +37,13 @@ impl Outcome {
             ToolCallState::Failed if error_code == Some("EXIT_CODE") && text.starts_with("\n[") => {
                 Some(Self::result(text))
             }
-            ToolCallState::Failed | ToolCallState::Interrupted => Some(Self::error(text, arguments)),
+            ToolCallState::Failed => Some(Self::error(text, arguments)),
             ToolCallState::Refused if !is_ours(error_code) => Some(Self::error(text, arguments)),
-            ToolCallState::Refused | ToolCallState::Started | ToolCallState::Cancelled | ToolCallState::Lost => None,
+            ToolCallState::Refused
+            | ToolCallState::Started
+            | ToolCallState::Cancelled
+            | ToolCallState::Interrupted
+            | ToolCallState::Lost => None,
         }
     }
 

@@ -157,6 +157,12 @@ fn the_guards_own_words_are_no_part_of_an_outcome() {
 }
 
 #[test]
+fn a_call_that_was_lost_with_its_worker_is_no_error_of_its_tool() {
+    let state = crate::tool_call::ToolCallState::Interrupted;
+    assert_eq!(Outcome::of(state, Some("INTERRUPTED"), "INTERRUPTED: the worker was lost", "{}"), None);
+}
+
+#[test]
 fn a_program_that_only_says_no_has_answered() {
     use crate::tool_call::ToolCallState::{Cancelled, Failed, Refused, Succeeded};
     let of = |state, code: &str, text: &str| Outcome::of(state, Some(code), text, "{}");

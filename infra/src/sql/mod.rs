@@ -22,6 +22,7 @@ mod open;
 mod page;
 mod query;
 mod resources;
+mod retention;
 mod rows;
 mod saves;
 mod starts;
@@ -38,6 +39,7 @@ use fault::Fault;
 use writer::{Job, SqliteWriter};
 
 pub use open::{OpenError, SqlOptions};
+pub use retention::TABLES_OF_AN_EXECUTION;
 
 /// The store. A clone is the same store.
 #[derive(Clone)]

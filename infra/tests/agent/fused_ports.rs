@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::access::{AccessFacts, AccessStore, Action, Grant, ServiceIdentity, Target};
 use domain::artifact::ArtifactStore;
+use domain::clock::Timestamp;
 use domain::ctx::Scope;
 use domain::error::StoreError;
 use domain::event::Segment;
@@ -160,6 +161,10 @@ impl ArtifactStore for Fused<dyn ArtifactStore> {
         let name = self.inner.put(scope, bytes).await;
         self.fuse.reach(Step::AfterStateWrite).await;
         name
+    }
+
+    async fn remove_unused(&self, scope: Scope, since: Timestamp) -> Result<u64, StoreError> {
+        pass!(self, remove_unused(scope, since))
     }
 
     async fn get(&self, scope: Scope, sha256: &str) -> Result<Option<Bytes>, StoreError> {

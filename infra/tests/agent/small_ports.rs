@@ -51,6 +51,10 @@ impl ArtifactStore for InMemoryArtifacts {
         Ok(sha256)
     }
 
+    async fn remove_unused(&self, _: Scope, _: Timestamp) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
     async fn get(&self, _: Scope, sha256: &str) -> Result<Option<Bytes>, StoreError> {
         Ok(self.0.lock().unwrap().get(sha256).cloned())
     }

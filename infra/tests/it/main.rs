@@ -17,6 +17,8 @@ mod racer;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
+mod retention;
+#[cfg(test)]
 mod world;
 #[cfg(test)]
 mod writers;

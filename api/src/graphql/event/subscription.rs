@@ -18,7 +18,7 @@ use super::follow::Follow;
 use super::object::ExecutionEvent;
 use crate::graphql::context::ContextExt;
 use crate::graphql::error::ApiError;
-use crate::graphql::execution::visible_execution;
+use crate::graphql::execution::{Execution, has_expired, visible_execution};
 
 /// Bytes of log that one read takes, about.
 const READ_BYTES: usize = 64 * 1024;
@@ -48,13 +48,17 @@ struct Reader {
     execution: ExecutionRef,
     seen: u64,
     lines: VecDeque<(u64, Bytes)>,
+    /// Whether the whole log was there when it was opened.
+    has_ended: bool,
     is_done: bool,
 }
 
 impl Reader {
     async fn open(ctx: &Context<'_>, id: ExecutionId, after: Option<&str>) -> Result<Self, ApiError> {
         let services = ctx.services()?;
-        let execution = visible_execution(ctx, id).await?.ok_or_else(ApiError::not_found)?.0;
+        let Some(Execution(execution)) = visible_execution(ctx, id).await? else {
+            return Err(if has_expired(ctx, id).await? { ApiError::events_expired() } else { ApiError::not_found() });
+        };
         let reference = execution.reference();
         let head = services.events.head(reference.scope(), reference).await?.ok_or_else(ApiError::not_found)?;
         let seen = match after {
@@ -62,9 +66,10 @@ impl Reader {
             None => 0,
         };
         // The client has the last event already: nothing will follow it.
-        let is_done = execution.progress.status.is_terminal() && seen == head;
+        let has_ended = execution.progress.status.is_terminal();
+        let is_done = has_ended && seen == head;
         let (events, follow) = (services.events.clone(), services.follow.clone());
-        Ok(Self { events, follow, execution: reference, seen, lines: VecDeque::new(), is_done })
+        Ok(Self { events, follow, execution: reference, seen, lines: VecDeque::new(), has_ended, is_done })
     }
 
     async fn next(mut self) -> Option<(Result<ExecutionEvent, ApiError>, Self)> {
@@ -74,16 +79,27 @@ impl Reader {
                 self.is_done |= event.is_err();
                 return Some((event, self));
             }
-            match self.events.read(self.execution, self.seen, READ_BYTES).await {
-                Ok(segments) if segments.is_empty() => self.follow.changed(self.execution, self.seen).await,
-                Ok(segments) => self.lines.extend(segments.iter().flat_map(|segment| segment.lines_after(self.seen))),
-                Err(error) => {
-                    self.is_done = true;
-                    return Some((Err(error.into()), self));
-                }
+            if let Err(error) = self.read().await {
+                self.is_done = true;
+                return Some((Err(error), self));
             }
         }
         None
+    }
+
+    /// Reads what is there, or waits until there may be more.
+    async fn read(&mut self) -> Result<(), ApiError> {
+        let segments = self.events.read(self.execution, self.seen, READ_BYTES).await?;
+        self.lines.extend(segments.iter().flat_map(|segment| segment.lines_after(self.seen)));
+        if !segments.is_empty() {
+            return Ok(());
+        }
+        // A log that was whole and gives nothing more was removed while it was read.
+        if self.has_ended && self.events.head(self.execution.scope(), self.execution).await?.is_none() {
+            return Err(ApiError::events_expired());
+        }
+        self.follow.changed(self.execution, self.seen).await;
+        Ok(())
     }
 
     fn decode(&mut self, sequence: u64, line: &Bytes) -> Result<ExecutionEvent, ApiError> {

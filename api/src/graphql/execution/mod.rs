@@ -24,7 +24,7 @@ pub use object::Execution;
 pub use override_loop::OverrideLoopMutation;
 pub use query::ExecutionQuery;
 pub use sandbox::{OutputStream, Sandbox};
-pub use sight::{visible_execution, visible_model_call, visible_sandbox, visible_tool_call};
+pub use sight::{has_expired, visible_execution, visible_model_call, visible_sandbox, visible_tool_call};
 pub use status::{ExecutionStatus, LoopKind, StopReason};
 pub use tool_call::{SideEffect, ToolCall, ToolCallState};
 pub use updates::UpdateSubscription;

@@ -18,6 +18,16 @@ pub async fn visible_execution(ctx: &Context<'_>, id: ExecutionId) -> Result<Opt
     Ok(ctx.may_view(execution.project_id, None).await?.then_some(Execution(execution)))
 }
 
+/// Whether an execution that the caller might see was removed after its time.
+pub async fn has_expired(ctx: &Context<'_>, id: ExecutionId) -> Result<bool, ApiError> {
+    let scope = ctx.principal()?.scope();
+    let tombstone = ctx.services()?.retention.tombstone(scope, id).await?;
+    match tombstone {
+        Some(tombstone) => ctx.may_view(tombstone.project_id, None).await,
+        None => Ok(false),
+    }
+}
+
 /// A model call, if the caller may see its execution.
 pub async fn visible_model_call(ctx: &Context<'_>, id: ModelCallId) -> Result<Option<ModelCall>, ApiError> {
     let scope = ctx.principal()?.scope();
