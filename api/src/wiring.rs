@@ -126,6 +126,8 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         access,
         identity,
         artifacts,
+        prices: Arc::new(store.clone()),
+        costs: Arc::new(store.clone()),
         secrets,
         authorizer,
         bus: live.clone(),

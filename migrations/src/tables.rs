@@ -164,9 +164,19 @@ const EXECUTIONS: [(&str, &str); 10] = [
     ),
 ];
 
+/// A version is only ever added. `model_key` is a hash of both names, short enough for an index.
+const PRICES: [(&str, &str); 1] = [(
+    "price_version",
+    "tenant_id {id} NOT NULL, id {id} NOT NULL, project_id {id} NOT NULL, model_key {id} NOT NULL,
+     provider {text} NOT NULL, deployment {text} NOT NULL, valid_from {int} NOT NULL, price {bytes} NOT NULL,
+     imported_at {int} NOT NULL, imported_by {id} NOT NULL,
+     PRIMARY KEY (tenant_id, id), UNIQUE (tenant_id, project_id, model_key, valid_from),
+     FOREIGN KEY (tenant_id, project_id) REFERENCES project (tenant_id, id)",
+)];
+
 /// All steps, in the order in which they are applied.
 pub fn steps() -> Vec<Step> {
-    let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS);
+    let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(PRICES);
     tables
         .enumerate()
         .map(|(index, (table, body))| Step { name: format!("m{:04}_{table}", index + 1), table, body })

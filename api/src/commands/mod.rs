@@ -4,6 +4,7 @@ mod demo;
 mod doctor;
 mod follow;
 mod graphql_client;
+mod prices;
 mod serve;
 mod tools;
 
@@ -38,6 +39,9 @@ enum Command {
     Migrate(ConfigArgs),
     /// Print the GraphQL schema (SDL).
     Schema,
+    /// Check or import a price file: what models cost.
+    #[command(subcommand)]
+    Prices(prices::PricesCommand),
     /// Check what Vitrine needs on this machine, and say how to mend what is missing.
     Doctor(ConfigArgs),
 }
@@ -126,6 +130,7 @@ pub fn run() -> ExitCode {
         Command::SandboxRuntime(args) => tools::sandbox_runtime(args),
         Command::ScriptedModel(args) => tools::scripted_model(args),
         Command::Migrate(args) => tools::migrate(args),
+        Command::Prices(command) => prices::run(command),
         Command::Doctor(args) => doctor::run(args),
     }
 }

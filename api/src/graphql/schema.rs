@@ -4,11 +4,13 @@ use async_graphql::{MergedObject, MergedSubscription, SDLExportOptions, Schema, 
 
 use super::access::AccessMutation;
 use super::agent::{AgentMutation, AgentQuery};
+use super::cost::CostQuery;
 use super::credential::{CredentialMutation, CredentialQuery};
 use super::event::EventSubscription;
 use super::execution::{ExecutionMutation, ExecutionQuery, UpdateSubscription};
 use super::model::{ModelMutation, ModelQuery};
 use super::node::NodeQuery;
+use super::price::{PriceMutation, PriceQuery};
 use super::resource::ResourceMutation;
 use super::sandbox_connection::{SandboxConnectionMutation, SandboxConnectionQuery};
 use super::sandbox_profile::{SandboxProfileMutation, SandboxProfileQuery};
@@ -26,6 +28,8 @@ pub struct Query(
     SandboxConnectionQuery,
     SandboxProfileQuery,
     ExecutionQuery,
+    PriceQuery,
+    CostQuery,
 );
 
 /// Everything that can be done. Refusals are `userErrors` of the payload.
@@ -39,6 +43,7 @@ pub struct Mutation(
     SandboxConnectionMutation,
     SandboxProfileMutation,
     ExecutionMutation,
+    PriceMutation,
 );
 
 /// Everything that can be watched.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use domain::access::{AccessStore, ApiKeyPorts, Authorizer, GrantPorts, IdentityStore};
 use domain::artifact::{Artifact, ArtifactStore};
 use domain::clock::{Clock, Entropy, Timestamp};
+use domain::cost::CostReader;
 use domain::event::{EventBus, EventLog};
 use domain::execution::{ExecutionReader, ExecutionStore};
+use domain::price_table::{ImportPorts, PriceStore};
 use domain::resource::{ResourcePorts, ResourceStore, SecretStore};
 use tokio_util::task::TaskTracker;
 
@@ -38,6 +40,10 @@ pub struct Services {
     pub identity: Arc<dyn IdentityStore>,
     /// Long texts and files.
     pub artifacts: Arc<dyn ArtifactStore>,
+    /// Prices of models.
+    pub prices: Arc<dyn PriceStore>,
+    /// Sums of what calls cost.
+    pub costs: Arc<dyn CostReader>,
     /// Seals secrets.
     pub secrets: Arc<dyn SecretStore>,
     /// Says who may do what.
@@ -63,6 +69,11 @@ impl Services {
             secrets: self.secrets.clone(),
             authorizer: self.authorizer.clone(),
         }
+    }
+
+    /// For importing prices.
+    pub fn price_import_ports(&self) -> ImportPorts {
+        ImportPorts { prices: self.prices.clone(), authorizer: self.authorizer.clone() }
     }
 
     /// For the use cases of grants.

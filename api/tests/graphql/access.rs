@@ -8,7 +8,7 @@ use domain::ids::{ApiKeyId, ExecutionId, ProjectId, ResourceId, VersionId};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
-use crate::world::{Things, World, code, faults};
+use crate::world::{PRICES, Things, World, code, faults};
 
 /// How each root field is asked for something that belongs to somebody.
 fn cases(things: &Things) -> Vec<(&'static str, String)> {
@@ -39,6 +39,14 @@ fn queries(things: &Things) -> Vec<(&'static str, String)> {
         list("sandboxProfiles"),
         ("execution", format!("query {{ execution(id: \"{execution}\") {{ task }} }}")),
         ("executions", format!("query {{ executions(filter: {{agentId: \"{agent}\"}}) {{ nodes {{ task }} }} }}")),
+        ("priceVersions", format!("query {{ priceVersions(projectId: \"{project}\") {{ nodes {{ provider }} }} }}")),
+        ("executionCost", format!("query {{ executionCost(executionId: \"{execution}\") {{ totals {{ calls }} }} }}")),
+        (
+            "costSummary",
+            format!(
+                "query {{ costSummary(by: AGENT, filter: {{projectId: \"{project}\"}}) {{ totals {{ calls }} }} }}"
+            ),
+        ),
     ]
 }
 
@@ -84,6 +92,7 @@ fn other_mutations(things: &Things) -> Vec<(&'static str, String)> {
         mutation("resourceVersionPublish", &format!("versionId: \"{version}\"")),
         mutation("resourceArchive", &format!("resourceId: \"{agent}\"")),
         mutation("executionStart", &format!("agentId: \"{agent}\", task: \"t\", idempotencyKey: \"k\"")),
+        mutation("priceTableImport", &format!("projectId: \"{project}\", table: {}", Value::from(PRICES))),
         mutation("executionCancel", &format!("executionId: \"{execution}\"")),
     ]
 }

@@ -5,6 +5,8 @@ mod access;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
+mod money;
+#[cfg(test)]
 mod mutations;
 #[cfg(test)]
 mod queries;

@@ -15,7 +15,7 @@ use crate::ctx::{Principal, Scope};
 use crate::event::{CommandWakeUps, Entry, Event, EventBus, Journal, JournalError, LogWriterHandle};
 use crate::execution::{
     AgentIteration, CallContext, Change, Claimed, Execution, ExecutionReader, ExecutionStore, Fence, Progress,
-    StopCause, StopCode, StopSignal,
+    StopCause, StopCode, StopSignal, StopStep,
 };
 use crate::ids::ResourceId;
 use crate::loop_guard::LoopGuard;
@@ -88,6 +88,8 @@ pub(crate) struct Moving {
     /// The iteration that is open.
     pub open_iteration: Option<AgentIteration>,
     pub answer_so_far: String,
+    /// What the loop is about to do, or does.
+    pub step: StopStep,
 }
 
 /// One worker's hold on one execution.
@@ -140,6 +142,7 @@ impl Claim {
                 tool_errors: BTreeMap::new(),
                 open_iteration: None,
                 answer_so_far: String::new(),
+                step: StopStep::Iteration,
             }),
             execution,
             ports,

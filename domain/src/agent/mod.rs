@@ -10,6 +10,7 @@ mod conversation;
 mod ending;
 mod halt;
 mod heartbeat;
+mod limit_ending;
 mod resume;
 mod run;
 mod sandbox_session;

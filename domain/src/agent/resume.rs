@@ -6,7 +6,7 @@ use super::halt::Halt;
 use crate::artifact::{StoredText, load_text, sha256_hex};
 use crate::budget::Limit;
 use crate::event::Event;
-use crate::execution::{AgentIteration, Change, ExecutionStatus, IterationRecord, StopCause, StopCode};
+use crate::execution::{AgentIteration, Change, ExecutionStatus, IterationRecord, StopCause, StopCode, StopStep};
 use crate::ids::VersionId;
 use crate::model_call::run::{end_of, finished_event};
 use crate::model_call::{CallState, FinishReason, ModelCall};
@@ -24,6 +24,17 @@ pub(super) enum Position {
     ModelCall(AgentIteration),
     /// The open iteration's reply asked for these.
     ToolCalls(Vec<Planned>),
+}
+
+impl Position {
+    /// What happens there, as a StopReason names it.
+    pub(super) const fn step(&self) -> StopStep {
+        match self {
+            Self::NextIteration => StopStep::Iteration,
+            Self::ModelCall(_) => StopStep::ModelCall,
+            Self::ToolCalls(_) => StopStep::ToolCalls,
+        }
+    }
 }
 
 /// Reads the pinned versions and the transcript, closes what older epochs left open, and finds the place to go on.
@@ -77,7 +88,9 @@ async fn read_pins(claim: &Claim) -> Result<Pinned, Halt> {
         _ => None,
     };
     let model_key = open(claim, spec(pins.model_credential))?;
-    Ok(Pinned { agent: agent.clone(), model: model.clone(), model_key, sandbox })
+    let mut model = model.clone();
+    model.price = model.price.or(pins.price);
+    Ok(Pinned { agent: agent.clone(), model, model_key, sandbox })
 }
 
 fn open(claim: &Claim, credential: Option<&ResourceVersion>) -> Result<Option<String>, Halt> {
@@ -158,6 +171,8 @@ async fn replay(
     mut conversation: Conversation,
 ) -> Result<(Conversation, Position), Halt> {
     let mut position = Position::NextIteration;
+    // Only a call that had been stopped finds its end here.
+    claim.moving().step = StopStep::ModelCall;
     for record in &transcript {
         remember(claim, record);
     }

@@ -55,6 +55,7 @@ async fn iterate(claim: &Claim, mut conversation: Conversation, mut position: Po
 
 /// From one settled place to the next.
 async fn step(claim: &Claim, conversation: &mut Conversation, position: Position) -> Result<Position, Halt> {
+    claim.moving().step = position.step();
     match position {
         Position::NextIteration => {
             claim.check_stop()?;

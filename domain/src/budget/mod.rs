@@ -8,9 +8,11 @@
 
 mod ledger;
 mod model;
+mod outcome;
 
 pub use ledger::{Estimate, MINIMUM_USEFUL_OUTPUT, ModelCallReservation, estimate_input};
 pub use model::{Budget, Limit, Limits, Used};
+pub use outcome::{LimitOutcome, LimitOutcomes};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::clock::Timestamp;
-use crate::execution::{ExecutionStatus, StopReason};
+use crate::execution::{ErrorItem, ExecutionStatus, StopReason};
 use crate::ids::{ArtifactId, ModelCallId, PrincipalId, SandboxId, ToolCallId};
 use crate::model_call::{CallState, FinishReason};
 use crate::money::{NanoUsd, TokenUsage};
@@ -127,6 +127,8 @@ pub enum Event {
         status: ExecutionStatus,
         stop_reason: StopReason,
         answer: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_item: Option<ErrorItem>,
         budget: Budget,
     },
 }

@@ -5,15 +5,17 @@
 //! and its kin are commands in an inbox that the holder applies.
 
 pub mod cancel;
+mod item;
 mod model;
 mod ports;
 pub mod start;
 mod stop_signal;
 
+pub use item::{ErrorItem, Item};
 pub use model::{
     AgentIteration, CallContext, Change, Claimed, Command, CommandKind, Commit, Execution, ExecutionFilter,
     ExecutionRef, ExecutionStatus, Fence, IterationRecord, NewExecution, Pins, Progress, Renewal, StartOutcome,
-    StopCode, StopReason,
+    StopCode, StopReason, StopStep,
 };
 pub use ports::{ExecutionReader, ExecutionStore};
 pub use stop_signal::{StopCause, StopSignal};

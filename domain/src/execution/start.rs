@@ -10,14 +10,15 @@ use super::model::{Execution, ExecutionRef, NewExecution, Pins, Progress, StartO
 use super::ports::{ExecutionReader, ExecutionStore};
 use crate::access::{AccessStore, Action, Authorizer, Target, may};
 use crate::artifact::{Artifact, ArtifactKind, ArtifactStore, sha256_hex};
-use crate::budget::Limits;
+use crate::budget::{LimitOutcomes, Limits};
 use crate::clock::Timestamp;
 use crate::ctx::OpContext;
 use crate::error::{InvalidInput, StoreError};
 use crate::event::{Event, EventBus, encode_segment};
 use crate::ids::{ArtifactId, ExecutionId, PrincipalId, ResourceId, VersionId};
+use crate::price_table::{ModelName, PriceStore};
 use crate::resource::{
-    AgentSpec, ModelSpec, Resource, ResourceKind, ResourceStore, ResourceVersion, Spec, VersionState,
+    AgentSpec, ModelSpec, PriceVersion, Resource, ResourceKind, ResourceStore, ResourceVersion, Spec, VersionState,
 };
 
 /// The task may have this many bytes.
@@ -37,6 +38,7 @@ const DEFAULT_LIMITS: Limits = Limits {
     max_cost: None,
     max_active_time_ms: Some(3_600_000),
     max_errors_per_tool: None,
+    on_limit: LimitOutcomes::NONE,
 };
 
 /// What starting needs.
@@ -53,6 +55,8 @@ pub struct StartPorts {
     pub authorizer: Arc<Authorizer>,
     /// Input files.
     pub artifacts: Arc<dyn ArtifactStore>,
+    /// Prices of models that carry none.
+    pub prices: Arc<dyn PriceStore>,
     /// Wakes the workers.
     pub bus: Arc<dyn EventBus>,
 }
@@ -215,8 +219,10 @@ impl Plan {
             Some(_) | None => None,
         };
         let limits = request.limits.tightest(spec.limits).or(DEFAULT_LIMITS);
-        if limits.max_cost.is_some() && model.price.is_none() {
-            let rule = "a cost limit needs a model with prices: publish a version of the model with a price, or set a token limit";
+        let price = price_in_force(op, ports, &agent, &model).await?;
+        if limits.max_cost.is_some() && model.price.is_none() && price.is_none() {
+            let rule = "a cost limit needs a model with prices: import a price that is in force for it, publish a \
+                        version of the model with a price, or set a token limit";
             return Err(invalid(["limits", "maxCostUsd"], "PRICE_UNKNOWN", rule));
         }
         let identity = ports.access.service_identity(op.scope(), agent.id).await?.ok_or(StartError::AgentNotFound)?;
@@ -228,6 +234,7 @@ impl Plan {
                 profile: profile.map(|version| version.id),
                 connection: connection.map(|version| version.id),
                 connection_credential: latest_id(op, ports, connection_credential).await?,
+                price,
             },
             limits,
             service_identity: identity.principal_id,
@@ -235,6 +242,21 @@ impl Plan {
             agent,
         })
     }
+}
+
+/// The price from the project's table, for a model that carries none of its own.
+async fn price_in_force(
+    op: &OpContext,
+    ports: &StartPorts,
+    agent: &Resource,
+    model: &ModelSpec,
+) -> Result<Option<PriceVersion>, StoreError> {
+    if model.price.is_some() {
+        return Ok(None);
+    }
+    let name = ModelName { provider: model.provider.clone(), deployment: model.deployment.clone() };
+    let price = ports.prices.price_in_force(op.scope(), agent.project_id, &name, op.clock.now()).await?;
+    Ok(price.map(|price| price.version))
 }
 
 async fn chosen_agent(

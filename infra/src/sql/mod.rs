@@ -8,6 +8,7 @@
 mod access;
 mod claims;
 mod commits;
+mod costs;
 mod events;
 mod executions;
 mod fault;
@@ -16,6 +17,7 @@ mod inbox;
 mod keys;
 mod open;
 mod page;
+mod prices;
 mod query;
 mod resources;
 mod rows;

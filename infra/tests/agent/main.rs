@@ -8,6 +8,7 @@ mod failpoints;
 mod limits;
 mod loop_rules;
 mod losses;
+mod outcomes;
 mod played_model;
 mod played_sandbox;
 mod small_ports;

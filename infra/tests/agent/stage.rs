@@ -36,6 +36,7 @@ pub const PRICE: Price = Price {
     input_per_million: NanoUsd(1_000_000_000),
     cached_input_per_million: NanoUsd(1_000_000_000),
     output_per_million: NanoUsd(2_000_000_000),
+    reasoning_per_million: None,
 };
 
 pub struct Stage {
@@ -222,6 +223,8 @@ fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
         resources: shared.clone(),
         access: shared.clone(),
         identity: shared.clone(),
+        prices: shared.clone(),
+        costs: shared.clone(),
         clock: clock.clone(),
     }
 }
@@ -268,6 +271,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
         profile: Some(profile_version),
         connection: Some(connection_version),
         connection_credential: None,
+        price: None,
     };
     Cast { agent, identity, pins }
 }

@@ -5,6 +5,8 @@ mod artifacts;
 #[cfg(test)]
 mod contracts;
 #[cfg(test)]
+mod costs;
+#[cfg(test)]
 mod lockstep;
 #[cfg(test)]
 mod mariadb;

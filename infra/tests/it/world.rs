@@ -64,6 +64,8 @@ pub fn ports(store: &SqlStore) -> Ports {
         resources: Arc::new(store.clone()),
         access: Arc::new(store.clone()),
         identity: Arc::new(store.clone()),
+        prices: Arc::new(store.clone()),
+        costs: Arc::new(store.clone()),
         clock: Arc::new(SystemClock::new()),
     }
 }

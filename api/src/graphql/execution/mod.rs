@@ -22,6 +22,6 @@ pub use object::Execution;
 pub use query::ExecutionQuery;
 pub use sandbox::{OutputStream, Sandbox};
 pub use sight::{visible_execution, visible_model_call, visible_sandbox, visible_tool_call};
-pub use status::{ExecutionStatus, StopReason};
+pub use status::{ErrorItem, ExecutionStatus, StopReason};
 pub use tool_call::{SideEffect, ToolCall, ToolCallState};
 pub use updates::UpdateSubscription;

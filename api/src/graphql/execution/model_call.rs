@@ -73,7 +73,7 @@ impl ModelCall {
             return Ok(None);
         };
         let price = match loader.load_one(execution.pins.model).await?.map(|version| version.spec) {
-            Some(Spec::Model(spec)) => spec.price,
+            Some(Spec::Model(spec)) => spec.price.or(execution.pins.price),
             Some(_) | None => None,
         };
         Ok(price.filter(|price| price.id == wanted).map(PriceVersion::from))

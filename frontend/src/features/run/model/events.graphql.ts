@@ -127,6 +127,13 @@ export const RunEventFields = graphql(`
         ...StopReasonParts
       }
       answer
+      errorItem {
+        code
+        limit
+        step
+        iteration
+        message
+      }
       budget {
         ...Budget
       }
@@ -179,6 +186,7 @@ export const StopReasonFields = graphql(`
     message
     limit
     iteration
+    step
   }
 `);
 

@@ -40,6 +40,7 @@ export const EMPTY_VIEW: RunView = {
   cancelRequested: false,
   stopReason: null,
   answer: null,
+  errorItem: null,
 };
 
 export const EMPTY_FOLD: FoldState = {

@@ -6,6 +6,7 @@ import type {
   SandboxTier,
   SideEffect,
   StopReasonCode,
+  StopStep,
   ToolCallState,
 } from "@/graphql/generated/graphql";
 import type { Budget } from "./budget";
@@ -119,6 +120,7 @@ export interface StopReasonView {
   message: string;
   limit: string | null;
   iteration: number | null;
+  step: StopStep | null;
 }
 
 /** Everything the run page shows that comes from the log. */
@@ -143,4 +145,6 @@ export interface RunView {
   cancelRequested: boolean;
   stopReason: StopReasonView | null;
   answer: string | null;
+  /** What the run hands on when it ended at a limit that asks for it. */
+  errorItem: EventOf<"ExecutionFinished">["errorItem"];
 }

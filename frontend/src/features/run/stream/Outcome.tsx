@@ -19,8 +19,20 @@ export function Outcome({ run, view }: { run: Run | null; view: RunView }) {
         </div>
       )}
       <Reason view={view} />
+      <HandedOn view={view} />
       <ArtifactList artifacts={view.artifacts} />
     </section>
+  );
+}
+
+/** The item that a caller gets in place of an answer. */
+function HandedOn({ view: { errorItem } }: { view: RunView }) {
+  if (!errorItem) return null;
+  return (
+    <figure className={classes.item}>
+      <figcaption>Item handed on to the caller</figcaption>
+      <pre>{JSON.stringify({ error: errorItem }, null, 2)}</pre>
+    </figure>
   );
 }
 
