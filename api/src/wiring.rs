@@ -86,10 +86,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
     let artifacts: Arc<dyn ArtifactStore> = Arc::new(DirArtifactStore::open(&data_dir.path().join("artifacts"))?);
-    let local_sandbox = Arc::new(match config.local_sandbox {
-        true => LocalSandbox::new(data_dir.path(), &*entropy)?,
-        false => LocalSandbox::none(),
-    });
+    let local_sandbox = local_sandbox(config, &data_dir, &*entropy)?;
     let shared = Arc::new(store.clone());
     let live = Live::new(shared.clone());
     let executions: Arc<dyn ExecutionStore> = shared.clone();
@@ -137,6 +134,12 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         tasks,
     };
     Ok(Wiring { ports, services, live, links, log_writer, local_sandbox, store, data_dir })
+}
+
+fn local_sandbox(config: &Config, data_dir: &DataDir, entropy: &dyn Entropy) -> Result<Arc<LocalSandbox>, WiringError> {
+    let sandbox =
+        if config.local_sandbox { LocalSandbox::new(data_dir.path(), entropy)? } else { LocalSandbox::none() };
+    Ok(Arc::new(sandbox))
 }
 
 fn models(scripted_url: String) -> Result<Arc<dyn ModelRuntime>, WiringError> {

@@ -105,6 +105,22 @@ async fn add_calls(world: &World, execution: &str, calls: Vec<ModelCall>) {
     domain::execution::ExecutionStore::commit(world.store.as_ref(), &commit).await.unwrap();
 }
 
+const COSTS: &str = "query($id: ID!, $project: ID!, $price: ID!, $own: ID!) {
+  executionCost(executionId: $id) {
+    totals { total { amount nanoUsd } calls estimatedTotal { amount } estimatedCalls usage { total } }
+    recount(priceVersionId: $price) {
+      recounted priceVersionId total { amount } storedTotal { amount } difference { amount }
+      calls(first: 1) { nodes { cost { amount } storedCost { amount } } pageInfo { hasNextPage } } }
+    own: recount(priceVersionId: $own) { storedTotal { amount } calls { nodes { cost { nanoUsd } } } }
+    none: recount(priceVersionId: \"prc_00000000000000000000000001\") { recounted } }
+  model: costSummary(by: MODEL, filter: {projectId: $project}) { ...All }
+  agent: costSummary(by: AGENT, filter: {projectId: $project}) { ...All }
+  day: costSummary(by: DAY, filter: {projectId: $project, from: \"2020-01-01T00:00:00Z\"}) { ...All }
+  before: costSummary(by: DAY, filter: {projectId: $project, to: \"2020-01-01T00:00:00Z\"}) { ...All } }
+      fragment All on CostSummary {
+  totals { total { amount } calls }
+  lines { nodes { provider deployment day agentId agent { slug } totals { total { amount } } } } }";
+
 #[tokio::test]
 async fn sums_costs_exactly_and_marks_a_recount() {
     let world = World::new().await;
@@ -122,27 +138,12 @@ async fn sums_costs_exactly_and_marks_a_recount() {
     let own_version = settled.price_version.unwrap().to_string();
     add_calls(&world, &things.execution, vec![settled, lost, started]).await;
 
-    let document = "query($id: ID!, $project: ID!, $price: ID!, $own: ID!) {
-        executionCost(executionId: $id) {
-          totals { total { amount nanoUsd } calls estimatedTotal { amount } estimatedCalls usage { total } }
-          recount(priceVersionId: $price) {
-            recounted priceVersionId total { amount } storedTotal { amount } difference { amount }
-            calls(first: 1) { nodes { cost { amount } storedCost { amount } } pageInfo { hasNextPage } } }
-          own: recount(priceVersionId: $own) { storedTotal { amount } calls { nodes { cost { nanoUsd } } } }
-          none: recount(priceVersionId: \"prc_00000000000000000000000001\") { recounted } }
-        model: costSummary(by: MODEL, filter: {projectId: $project}) { ...All }
-        agent: costSummary(by: AGENT, filter: {projectId: $project}) { ...All }
-        day: costSummary(by: DAY, filter: {projectId: $project, from: \"2020-01-01T00:00:00Z\"}) { ...All }
-        before: costSummary(by: DAY, filter: {projectId: $project, to: \"2020-01-01T00:00:00Z\"}) { ...All } }
-      fragment All on CostSummary {
-        totals { total { amount } calls }
-        lines { nodes { provider deployment day agentId agent { slug } totals { total { amount } } } } }";
     let table = table(&json!([line("gpt-9", "2026-01-01T00:00:00Z", "4")]));
     let input = json!({"projectId": things.project, "table": table});
     let imported = world.mutate("priceTableImport", &input, "prices { version { id } }").await;
     let price = imported["prices"][0]["version"]["id"].clone();
     let variables = json!({"id": things.execution, "project": things.project, "price": price, "own": own_version});
-    let data = world.data(document, variables.clone()).await;
+    let data = world.data(COSTS, variables.clone()).await;
 
     let cost = &data["executionCost"];
     let sum = "9007199.254741116";
@@ -172,7 +173,7 @@ async fn sums_costs_exactly_and_marks_a_recount() {
     let day = data["day"]["lines"]["nodes"][0]["day"].as_str().unwrap().to_owned();
     assert!(day.ends_with("T00:00:00.000000Z"), "{day}");
     assert_eq!(data["before"]["totals"], json!({"total": {"amount": "0"}, "calls": "0"}));
-    assert_eq!(world.data(document, variables).await["executionCost"]["totals"], cost["totals"]);
+    assert_eq!(world.data(COSTS, variables).await["executionCost"]["totals"], cost["totals"]);
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ impl Stage {
     pub fn request(&self, model: &str, messages: Vec<Message>, mode: ReplyMode) -> ModelRequest {
         ModelRequest {
             endpoint: ModelEndpoint { base_url: self.url.clone(), deployment: model.to_owned(), api_key: None },
-            messages,
+            messages: messages.into(),
             tools: Vec::new(),
             parameters: serde_json::Map::new(),
             max_output_tokens: 100_000,

@@ -9,8 +9,8 @@ use super::halt::Halt;
 use super::sandbox_session::SandboxSession;
 use crate::access::{AccessError, Action, Authorizer, Target};
 use crate::artifact::ArtifactStore;
-use crate::budget::Budget;
-use crate::clock::{Clock, Entropy};
+use crate::budget::{Budget, Limit};
+use crate::clock::{Clock, Entropy, Timestamp};
 use crate::ctx::{Principal, Scope};
 use crate::event::{CommandWakeUps, Entry, Event, EventBus, Journal, JournalError, LogWriterHandle};
 use crate::execution::{
@@ -90,6 +90,41 @@ pub(crate) struct Moving {
     pub answer_so_far: String,
     /// What the loop is about to do, or does.
     pub step: StopStep,
+    /// The sequence that the first event of the commit that is being made gets.
+    pub next_sequence: u64,
+}
+
+/// An iteration that is opened by the commit that reserves its first model call, and that closes the one before.
+#[derive(Debug, Clone)]
+pub struct NextIteration {
+    closed: Option<AgentIteration>,
+    now: Timestamp,
+}
+
+impl NextIteration {
+    /// Closes and opens, or closes and names the limit. Returns the new iteration's number.
+    pub(crate) fn open(
+        self,
+        claim: &Claim,
+        moving: &mut Moving,
+        changes: &mut Vec<Change>,
+        events: &mut Vec<Event>,
+    ) -> Result<u32, Limit> {
+        if let Some(closed) = self.closed {
+            events.push(Event::IterationFinished { iteration: closed.number });
+            changes.push(Change::SaveIteration(closed));
+            moving.open_iteration = None;
+        }
+        let number = claim.budget_of(moving).open_iteration()?;
+        moving.progress.used.iterations = number;
+        moving.progress.iteration = number;
+        let iteration = AgentIteration { number, agent_state_ref: None, started_at: self.now, ended_at: None };
+        moving.open_iteration = Some(iteration.clone());
+        events.push(Event::IterationStarted { iteration: number });
+        changes.push(Change::SaveIteration(iteration));
+        moving.step = StopStep::ModelCall;
+        Ok(number)
+    }
 }
 
 /// One worker's hold on one execution.
@@ -143,6 +178,7 @@ impl Claim {
                 open_iteration: None,
                 answer_so_far: String::new(),
                 step: StopStep::Iteration,
+                next_sequence: execution.next_sequence,
             }),
             execution,
             ports,
@@ -170,8 +206,9 @@ impl Claim {
         change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>) + Send,
     ) -> Result<u64, JournalError> {
         self.journal
-            .commit(|| {
+            .commit(|first_sequence| {
                 let mut moving = self.moving();
+                moving.next_sequence = first_sequence;
                 let (changes, mut events) = change(&mut moving);
                 let before = moving.progress.used;
                 moving.progress.used.active_time_us = self.active_time_us();
@@ -185,50 +222,15 @@ impl Claim {
             .await
     }
 
-    /// Opens the next iteration; the one before is closed by the same commit that starts its first call.
-    pub(super) async fn open_iteration(&self, conversation: &Conversation) -> Result<AgentIteration, Halt> {
-        let closed = self.close_iteration(conversation).await?;
-        let mut refused = None;
-        let mut opened = None;
+    /// What the next iteration begins with: the end of the one before.
+    pub(super) fn next_iteration(&self, conversation: &Conversation) -> NextIteration {
         let now = self.ports.clock.now();
-        self.record(|moving| {
-            let mut changes = Vec::new();
-            let mut events = Vec::new();
-            if let Some(closed) = closed {
-                events.push(Event::IterationFinished { iteration: closed.number });
-                changes.push(Change::SaveIteration(closed));
-                moving.open_iteration = None;
-            }
-            match self.budget_of(moving).open_iteration() {
-                Ok(number) => {
-                    moving.progress.used.iterations = number;
-                    moving.progress.iteration = number;
-                    let iteration = AgentIteration { number, agent_state_ref: None, started_at: now, ended_at: None };
-                    moving.open_iteration = Some(iteration.clone());
-                    opened = Some(iteration.clone());
-                    events.push(Event::IterationStarted { iteration: number });
-                    changes.push(Change::SaveIteration(iteration));
-                }
-                Err(limit) => refused = Some(limit),
-            }
-            (changes, events)
-        })
-        .await?;
-        match (opened, refused) {
-            (Some(iteration), _) => Ok(iteration),
-            (None, Some(limit)) => Err(Halt::Limit(limit)),
-            (None, None) => Err(Halt::stop(StopCode::Internal, "The iteration was neither opened nor refused.")),
-        }
-    }
-
-    /// The open iteration as it is when it ends now; its AgentState is durable before the commit that closes it.
-    pub(super) async fn close_iteration(&self, conversation: &Conversation) -> Result<Option<AgentIteration>, Halt> {
-        let open = self.moving().open_iteration.clone();
-        let Some(mut iteration) = open else { return Ok(None) };
-        let state = self.ports.artifacts.put(self.scope(), conversation.to_agent_state()).await?;
-        iteration.agent_state_ref = Some(state);
-        iteration.ended_at = Some(self.ports.clock.now());
-        Ok(Some(iteration))
+        let closed = self.moving().open_iteration.clone().map(|open| AgentIteration {
+            agent_state_ref: Some(conversation.state_ref()),
+            ended_at: Some(now),
+            ..open
+        });
+        NextIteration { closed, now }
     }
 
     pub(crate) fn budget_of(&self, moving: &Moving) -> Budget {

@@ -16,7 +16,7 @@ mod run;
 mod sandbox_session;
 
 pub(crate) use claim::Moving;
-pub use claim::{Claim, Pinned, PinnedSandbox, Ports};
+pub use claim::{Claim, NextIteration, Pinned, PinnedSandbox, Ports};
 pub use conversation::Conversation;
 pub use halt::Halt;
 pub use run::{Ended, run};

@@ -10,6 +10,7 @@ use super::halt::Halt;
 use super::resume::{Position, resume};
 use super::{ending, heartbeat};
 use crate::execution::{Claimed, StopSignal};
+use crate::model_call::run::Place;
 use crate::{model_call, tool_call};
 
 /// How a claim ended.
@@ -58,16 +59,10 @@ async fn step(claim: &Claim, conversation: &mut Conversation, position: Position
     claim.moving().step = position.step();
     match position {
         Position::NextIteration => {
-            claim.check_stop()?;
-            let iteration = claim.open_iteration(conversation).await?;
-            Ok(Position::ModelCall(iteration))
+            let next = claim.next_iteration(conversation);
+            ask(claim, conversation, Place::Next(next)).await
         }
-        Position::ModelCall(iteration) => {
-            claim.check_stop()?;
-            let reply = model_call::run::run(claim, conversation, &iteration).await?;
-            conversation.add_reply(&reply);
-            Ok(Position::ToolCalls(reply.tool_calls))
-        }
+        Position::ModelCall(iteration) => ask(claim, conversation, Place::Open(iteration.number)).await,
         // Their rows are open: each is driven to its recorded end, also when it must not begin any more.
         Position::ToolCalls(planned) => {
             let results = tool_call::run::run_all(claim, planned).await?;
@@ -75,4 +70,11 @@ async fn step(claim: &Claim, conversation: &mut Conversation, position: Position
             Ok(Position::NextIteration)
         }
     }
+}
+
+async fn ask(claim: &Claim, conversation: &mut Conversation, place: Place) -> Result<Position, Halt> {
+    claim.check_stop()?;
+    let reply = model_call::run::run(claim, conversation, place).await?;
+    conversation.add_reply(&reply);
+    Ok(Position::ToolCalls(reply.tool_calls))
 }

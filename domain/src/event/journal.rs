@@ -4,7 +4,7 @@
 //! happened. A commit whose answer was lost is resolved by looking at the fence, never by guessing. A journal does not
 //! decide anything: it writes what the loop decided, or reports that the lease is lost.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -75,8 +75,6 @@ pub struct Journal {
     waiting: Mutex<Waiting>,
     /// The lease is gone, or a write failed for good: what was to be written is not known to be, so nothing may follow it.
     lost: AtomicBool,
-    /// What `next_sequence` was after the last commit, readable without its lock.
-    committed: AtomicU64,
 }
 
 #[derive(Default)]
@@ -104,18 +102,12 @@ impl Journal {
             next_sequence: AsyncMutex::new(fence.next_sequence),
             waiting: Mutex::default(),
             lost: AtomicBool::new(false),
-            committed: AtomicU64::new(fence.next_sequence),
         })
     }
 
     /// Whose log this is.
     pub const fn execution(&self) -> ExecutionRef {
         self.execution
-    }
-
-    /// The sequence that the next event will have at least; for finding the place in the log again.
-    pub fn next_sequence_hint(&self) -> u64 {
-        self.committed.load(Ordering::Acquire)
     }
 
     /// Whether nothing can be written any more.
@@ -129,13 +121,13 @@ impl Journal {
     }
 
     /// Writes rows and events in one fenced transaction, behind the waiting deltas. `entry` is made under the journal's
-    /// lock, so that what it reads and changes is in the order of the commits. Returns the sequence that the first of
-    /// the entry's events got.
-    pub async fn commit(self: &Arc<Self>, entry: impl FnOnce() -> Entry + Send) -> Result<u64, JournalError> {
+    /// lock, so that what it reads and changes is in the order of the commits; it is told the sequence that the first of
+    /// its events gets, which is also returned.
+    pub async fn commit(self: &Arc<Self>, entry: impl FnOnce(u64) -> Entry + Send) -> Result<u64, JournalError> {
         let mut next_sequence = self.next_sequence.lock().await;
         let mut events = self.take_waiting();
-        let entry = entry();
         let first_of_entry = *next_sequence + events.len() as u64;
+        let entry = entry(first_of_entry);
         let now = self.clock.now();
         events.extend(entry.events.into_iter().map(|event| (now, event)));
         let segment = encode_segment(*next_sequence, events);
@@ -168,7 +160,7 @@ impl Journal {
             waiting.bytes
         };
         if bytes >= FULL_BYTES {
-            return self.commit(Entry::default).await.map(|_| ());
+            return self.commit(|_| Entry::default()).await.map(|_| ());
         }
         self.writer.notify(self, is_first_of_call || bytes >= URGENT_BYTES);
         Ok(())
@@ -252,7 +244,6 @@ impl Journal {
     fn advance(&self, segment: Option<&Segment>, next_sequence: &mut u64) {
         if let Some(segment) = segment {
             *next_sequence = segment.last_sequence + 1;
-            self.committed.store(*next_sequence, Ordering::Release);
             self.bus.committed(self.execution, segment);
         }
     }

@@ -335,7 +335,7 @@ pub enum Change {
 pub struct AgentIteration {
     /// 1, 2, 3, ...
     pub number: u32,
-    /// SHA-256 of the AgentState after it (the conversation as JSON, in the artifact store); None while it is open.
+    /// SHA-256 of the AgentState after it: of the conversation, each message as a line of JSON. None while it is open.
     pub agent_state_ref: Option<String>,
     /// When it was opened.
     pub started_at: Timestamp,

@@ -6,9 +6,11 @@
 mod model;
 mod ports;
 pub mod run;
+mod sent;
 
 pub use model::{
     CallState, FinishReason, Message, ModelCall, ModelCallEnd, ModelEndpoint, ModelFailure, ModelFailureKind,
     ModelOutcome, ModelReply, ModelRequest, ReplyMode, RequestedToolCall, ToolDefinition,
 };
 pub use ports::{DeltaSink, ModelRuntime};
+pub use sent::{SentMessages, load_request};

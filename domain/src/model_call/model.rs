@@ -1,7 +1,10 @@
 //! What a model is asked, what it answers, and what is recorded of it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use super::sent::SentMessages;
 use crate::artifact::StoredText;
 use crate::clock::Timestamp;
 use crate::ids::{ModelCallId, PriceVersionId, ToolCallId};
@@ -110,7 +113,7 @@ pub struct ModelRequest {
     /// Where it goes.
     pub endpoint: ModelEndpoint,
     /// The conversation.
-    pub messages: Vec<Message>,
+    pub messages: Arc<Vec<Message>>,
     /// Tools that the model may call.
     pub tools: Vec<ToolDefinition>,
     /// Further members of the body.
@@ -272,8 +275,8 @@ pub struct ModelCall {
     pub finish_reason: Option<FinishReason>,
     /// Code and message of the failure.
     pub error: Option<(String, String)>,
-    /// The messages that were sent, as JSON.
-    pub request: StoredText,
+    /// The messages that were sent.
+    pub request: SentMessages,
     /// The reply's text.
     pub reply_text: StoredText,
     /// The tool calls that the reply asked for.

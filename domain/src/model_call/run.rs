@@ -10,12 +10,13 @@ use super::model::{
     ReplyMode, RequestedToolCall,
 };
 use super::ports::DeltaSink;
+use super::sent::SentMessages;
 use crate::access::AccessError;
-use crate::agent::{Claim, Conversation, Halt};
+use crate::agent::{Claim, Conversation, Halt, NextIteration};
 use crate::artifact::{StoredText, store_text};
 use crate::budget::{Estimate, Limit, ModelCallReservation, estimate_input};
 use crate::event::{Event, EventError, JournalError};
-use crate::execution::{AgentIteration, Change, StopCause, StopCode};
+use crate::execution::{Change, StopCause, StopCode};
 use crate::ids::{ModelCallId, ToolCallId};
 use crate::money::{NanoUsd, TokenUsage};
 use crate::resource::ModelSpec;
@@ -37,10 +38,19 @@ pub struct Replied {
     pub counted_input: Option<u64>,
 }
 
+/// The iteration that a call belongs to.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// The one with this number, which is open.
+    Open(u32),
+    /// The next one; the call opens it.
+    Next(NextIteration),
+}
+
 /// Makes one model call. A reply without tool calls is the final answer and so leaves the loop.
-pub async fn run(claim: &Claim, conversation: &Conversation, iteration: &AgentIteration) -> Result<Replied, Halt> {
+pub async fn run(claim: &Claim, conversation: &mut Conversation, place: Place) -> Result<Replied, Halt> {
     authorize(claim).await?;
-    let call = reserve(claim, conversation, iteration).await?;
+    let call = reserve(claim, conversation, place).await?;
     let outcome = send(claim, conversation, &call).await;
     settle(claim, conversation, call, outcome).await
 }
@@ -67,34 +77,37 @@ async fn authorize(claim: &Claim) -> Result<(), Halt> {
     Ok(())
 }
 
-async fn reserve(claim: &Claim, conversation: &Conversation, iteration: &AgentIteration) -> Result<StartedCall, Halt> {
+async fn reserve(claim: &Claim, conversation: &mut Conversation, place: Place) -> Result<StartedCall, Halt> {
     let model = &claim.pinned()?.model;
-    let request = serde_json::to_string(conversation.messages()).unwrap_or_default();
-    let request = store_text(&*claim.ports.artifacts, claim.scope(), request).await?;
-    let mut row = new_row(claim, model, iteration.number, request);
+    let (from, added) = conversation.unstored();
+    let messages = store_text(&*claim.ports.artifacts, claim.scope(), added).await?;
+    let mut row = new_row(claim, model, SentMessages { from, messages });
+    let estimate = estimate(model, conversation);
     let mut reserved: Result<ModelCallReservation, Limit> = Err(Limit::ModelCalls);
     claim
         .record(|moving| {
-            let mut budget = claim.budget_of(moving);
-            reserved = budget.reserve_model_call(estimate(model, conversation));
-            let Ok(reservation) = reserved else { return (Vec::new(), Vec::new()) };
-            moving.progress.used = budget.used;
-            row.reserved = reservation.cost;
-            row.reserved_tokens = reservation.tokens;
-            // Until it is settled, a call stands with its worst case: that is what it costs if its worker is lost.
-            row.usage = worst_case(&reservation);
-            let started = Event::ModelCallStarted {
-                iteration: row.iteration,
-                model_call_id: row.id,
-                alias: row.alias.clone(),
-                deployment: row.deployment.clone(),
-                reserved_cost: row.reserved,
-                reserved_tokens: row.reserved_tokens,
+            let (mut changes, mut events) = (Vec::new(), Vec::new());
+            let number = match place {
+                Place::Open(number) => Ok(number),
+                Place::Next(next) => next.open(claim, moving, &mut changes, &mut events),
             };
-            (vec![Change::SaveModelCall(Box::new(row.clone()))], vec![started])
+            let mut budget = claim.budget_of(moving);
+            reserved = number.and_then(|number| {
+                row.iteration = number;
+                budget.reserve_model_call(estimate)
+            });
+            if let Ok(reservation) = &reserved {
+                moving.progress.used = budget.used;
+                row.started_sequence = moving.next_sequence + events.len() as u64;
+                note_reservation(&mut row, reservation);
+                events.push(started_event(&row));
+                changes.push(Change::SaveModelCall(Box::new(row.clone())));
+            }
+            (changes, events)
         })
         .await?;
     let reservation = reserved.map_err(Halt::Limit)?;
+    conversation.note_stored();
     Ok(StartedCall { row, reservation, began: claim.ports.clock.monotonic() })
 }
 
@@ -108,14 +121,28 @@ fn estimate(model: &ModelSpec, conversation: &Conversation) -> Estimate {
     }
 }
 
-fn worst_case(reservation: &ModelCallReservation) -> TokenUsage {
-    TokenUsage { input: reservation.input_tokens, output: reservation.output_cap, ..TokenUsage::default() }
+/// Until it is settled, a call stands with its worst case: that is what it costs if its worker is lost.
+fn note_reservation(row: &mut ModelCall, reservation: &ModelCallReservation) {
+    row.reserved = reservation.cost;
+    row.reserved_tokens = reservation.tokens;
+    row.usage = TokenUsage { input: reservation.input_tokens, output: reservation.output_cap, ..TokenUsage::default() };
 }
 
-fn new_row(claim: &Claim, model: &ModelSpec, iteration: u32, request: StoredText) -> ModelCall {
+fn started_event(row: &ModelCall) -> Event {
+    Event::ModelCallStarted {
+        iteration: row.iteration,
+        model_call_id: row.id,
+        alias: row.alias.clone(),
+        deployment: row.deployment.clone(),
+        reserved_cost: row.reserved,
+        reserved_tokens: row.reserved_tokens,
+    }
+}
+
+fn new_row(claim: &Claim, model: &ModelSpec, request: SentMessages) -> ModelCall {
     ModelCall {
         id: ModelCallId::generate(&*claim.ports.clock, &*claim.ports.entropy),
-        iteration,
+        iteration: 0,
         epoch: claim.journal.epoch(),
         state: CallState::Started,
         provider: model.provider.clone(),
@@ -135,7 +162,7 @@ fn new_row(claim: &Claim, model: &ModelSpec, iteration: u32, request: StoredText
         reply_text: StoredText::empty(),
         reply_tool_calls: Vec::new(),
         reply_partial: false,
-        started_sequence: claim.journal.next_sequence_hint(),
+        started_sequence: 0,
         started_at: claim.ports.clock.now(),
         ended_at: None,
         first_delta_ms: None,
@@ -154,7 +181,7 @@ async fn send(claim: &Claim, conversation: &Conversation, call: &StartedCall) ->
             deployment: pinned.model.deployment.clone(),
             api_key: pinned.model_key.clone(),
         },
-        messages: conversation.messages().to_vec(),
+        messages: conversation.messages(),
         tools: plan::definitions(&pinned.agent.tools),
         parameters: pinned.model.parameters.clone(),
         max_output_tokens: call.reservation.output_cap,

@@ -20,7 +20,7 @@ use crate::ids::{
     ApiKeyId, ArtifactId, CommandId, ExecutionId, ModelCallId, PriceVersionId, PrincipalId, ProjectId, ResourceId,
     SandboxId, TenantId, ToolCallId, VersionId,
 };
-use crate::model_call::{CallState, FinishReason, ModelCall, RequestedToolCall};
+use crate::model_call::{CallState, FinishReason, ModelCall, RequestedToolCall, SentMessages};
 use crate::money::{NanoUsd, Price, TokenUsage};
 use crate::price_table::PriceStore;
 use crate::resource::{ResourceStore, SandboxNetwork, SandboxTier};
@@ -200,7 +200,10 @@ impl Samples {
             estimated: true,
             finish_reason: Some(FinishReason::ToolCalls),
             error: Some(("MODEL_TIMEOUT".to_owned(), "took too long".to_owned())),
-            request: StoredText::Blob { sha256: sha256_hex(b"request"), byte_size: 70_000 },
+            request: SentMessages {
+                from: 3,
+                messages: StoredText::Blob { sha256: sha256_hex(b"request"), byte_size: 70_000 },
+            },
             reply_text: StoredText::Inline("répondu\0\u{1F980}".to_owned()),
             reply_tool_calls: vec![RequestedToolCall {
                 id: self.tool_call_id(),

@@ -1,4 +1,6 @@
 //! Measures speed and size of the release build and prints them as a table; `make bench` runs it. It asserts nothing.
+//!
+//! `bench iterations` measures only that: one or more of `starts`, `tokens`, `iterations`, `sandboxes`.
 
 use std::io::Write;
 use std::path::Path;
@@ -35,15 +37,26 @@ async fn main() -> ExitCode {
 async fn measure() -> Result {
     row("measurement", "aim", "median", "min", "max")?;
     row("---", "---", "---", "---", "---")?;
-    starts()?;
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+    if wants("starts") {
+        starts()?;
+    }
     let dir = tempfile::tempdir()?;
     let mut options = ServerOptions::new(&dir.path().join("data"));
     options.environment.push(("VITRINE_CONCURRENCY".to_owned(), SIDE_BY_SIDE.to_string()));
     let server = Server::start(&options)?;
     let client = server.client(server.api_key.as_deref().ok_or("no key")?)?;
-    first_tokens(&client).await?;
-    iterations(&client, &server).await?;
-    sandboxes(&client).await
+    if wants("tokens") {
+        first_tokens(&client).await?;
+    }
+    if wants("iterations") {
+        iterations(&client, &server).await?;
+    }
+    if wants("sandboxes") {
+        sandboxes(&client).await?;
+    }
+    Ok(())
 }
 
 fn starts() -> Result {

@@ -9,7 +9,7 @@ use domain::model_call::{ModelFailureKind, ModelRequest, ReplyMode};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use reqwest::{Body, Client, Request, Url};
 
-use super::body::request_body;
+use super::body::RequestBody;
 use super::failure::Fault;
 
 /// The request; `was_sent` is set when its body is asked for.
@@ -19,7 +19,7 @@ pub(super) fn upstream_request(
     was_sent: &Arc<AtomicBool>,
 ) -> Result<Request, Fault> {
     let url = completions_url(&request.endpoint.base_url)?;
-    let bytes = request_body(request).to_string().into_bytes();
+    let bytes = RequestBody::new(request).to_bytes();
     let accept = match request.mode {
         ReplyMode::Stream => "text/event-stream, application/json;q=0.5",
         ReplyMode::Complete => "application/json",

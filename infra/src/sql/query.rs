@@ -42,13 +42,18 @@ where
     Ok(db.query_all_raw(statement).await?)
 }
 
-/// Writes a row: the columns of `key` name it, the others are what it says. Replaces the row with this key, or inserts.
+/// Writes a row: the columns of `key` are its primary key, the others are what it says. Replaces the row with this key,
+/// or inserts.
 pub(super) async fn save<C: ConnectionTrait>(
     db: &C,
     table: &str,
     key: &[(&str, Value)],
     columns: &[(&str, Value)],
 ) -> Result<(), Fault> {
+    if db.get_database_backend() == DbBackend::Sqlite {
+        return upsert(db, table, key, columns).await;
+    }
+    // MySQL's upsert takes any unique key for the row's own, so the row is looked for first.
     let assignments = join(columns.iter().map(|(name, _)| format!("{name} = ?")), ", ");
     let condition = join(key.iter().map(|(name, _)| format!("{name} = ?")), " AND ");
     let values = columns.iter().chain(key).map(|(_, value)| value.clone());
@@ -56,6 +61,22 @@ pub(super) async fn save<C: ConnectionTrait>(
         return Ok(());
     }
     insert(db, table, key.iter().chain(columns)).await
+}
+
+async fn upsert<C: ConnectionTrait>(
+    db: &C,
+    table: &str,
+    key: &[(&str, Value)],
+    columns: &[(&str, Value)],
+) -> Result<(), Fault> {
+    let names = join(key.iter().chain(columns).map(|(name, _)| (*name).to_owned()), ", ");
+    let target = join(key.iter().map(|(name, _)| (*name).to_owned()), ", ");
+    let assignments = join(columns.iter().map(|(name, _)| format!("{name} = excluded.{name}")), ", ");
+    let marks = marks(key.len() + columns.len());
+    let sql =
+        format!("INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT ({target}) DO UPDATE SET {assignments}");
+    let values = key.iter().chain(columns).map(|(_, value)| value.clone());
+    execute(db, &sql, values).await.map(|_| ())
 }
 
 /// Inserts a row.

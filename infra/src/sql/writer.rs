@@ -1,8 +1,8 @@
 //! How a write job gets its transaction.
 //!
 //! SQLite has one writer connection that belongs to one task. The task takes the jobs that wait, up to a bound, into one
-//! immediate transaction, each behind a savepoint: a job that fails takes back only what it did, and all others share
-//! the one commit. MySQL gives each job its own transaction and runs it again when another one was in the way.
+//! immediate transaction. When one of them fails, all run again, each behind a savepoint: a job that fails takes back
+//! only what it did, and all others share the one commit. MySQL gives each job its own transaction and runs it again when another one was in the way.
 
 use std::time::Duration;
 
@@ -123,9 +123,14 @@ async fn run(connection: DatabaseConnection, mut jobs: mpsc::Receiver<Box<dyn Qu
 
 async fn write_group(connection: &DatabaseConnection, group: &mut [Box<dyn Queued>]) -> Result<(), DbErr> {
     let transaction = begin_immediate(connection).await?;
-    if let [job] = group {
-        return if job.run(&transaction).await { transaction.commit().await } else { transaction.rollback().await };
+    if run_all(&transaction, group).await {
+        return transaction.commit().await;
     }
+    transaction.rollback().await?;
+    if group.len() == 1 {
+        return Ok(());
+    }
+    let transaction = begin_immediate(connection).await?;
     for job in group {
         transaction.execute_unprepared("SAVEPOINT job").await?;
         if !job.run(&transaction).await {
@@ -134,6 +139,16 @@ async fn write_group(connection: &DatabaseConnection, group: &mut [Box<dyn Queue
         transaction.execute_unprepared("RELEASE job").await?;
     }
     transaction.commit().await
+}
+
+/// Runs the jobs up to the first that fails; false when there is one.
+async fn run_all(transaction: &DatabaseTransaction, group: &mut [Box<dyn Queued>]) -> bool {
+    for job in group {
+        if !job.run(transaction).await {
+            return false;
+        }
+    }
+    true
 }
 
 /// Waits for a foreign process that keeps the database busy, within bounds.

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::artifact::sha256_hex;
 use domain::event::{Event, EventRecord};
-use domain::execution::{Execution, ExecutionRef, IterationRecord, StopCode};
+use domain::execution::{AgentIteration, Execution, ExecutionRef, IterationRecord, StopCode};
 use domain::ids::{ModelCallId, ToolCallId};
-use domain::model_call::{CallState, ModelCall};
+use domain::model_call::{CallState, Message, ModelCall, load_request};
 use domain::money::NanoUsd;
 use domain::sandbox::SandboxState;
 use domain::tool_call::{ToolCall, ToolCallState};
@@ -36,6 +37,7 @@ impl Books {
         books.assert_totals();
         books.assert_log();
         books.assert_requests();
+        books.assert_stored_requests(stage).await;
         let sandboxes = stage.stores.reader.sandboxes(execution.scope(), &[execution.id]).await.unwrap();
         let open = sandboxes.iter().filter(|(_, sandbox)| sandbox.state != SandboxState::Gone).count();
         assert_eq!(open, 0, "{sandboxes:?}");
@@ -105,6 +107,29 @@ impl Books {
         assert!(tools.values().all(|ends| *ends == 1) && tools.len() == self.tool_calls().count());
         for call in self.model_calls().filter(|call| call.state == CallState::Settled) {
             assert_eq!(call.reply_text, domain::artifact::StoredText::Inline(models[&call.id].1.clone()));
+        }
+    }
+
+    /// What is stored of each settled call's request, increment by increment, is what the model read; and the state that
+    /// an iteration left is what the next one sent.
+    async fn assert_stored_requests(&self, stage: &Stage) {
+        let calls: Vec<ModelCall> = self.model_calls().cloned().collect();
+        let mut states: BTreeMap<u32, String> = BTreeMap::new();
+        for call in calls.iter().filter(|call| call.state == CallState::Settled) {
+            let scope = self.execution.reference().scope();
+            let stored = load_request(&*stage.ports.artifacts, scope, &calls, call.id).await.unwrap().unwrap();
+            let messages: Vec<Message> =
+                stored.into_iter().map(|message| serde_json::from_value(message).unwrap()).collect();
+            let turn = call.iteration as usize - 1;
+            let asked = self.asked.iter().find(|asked| asked.turn == turn).unwrap();
+            assert_eq!(sha256_hex(&serde_json::to_vec(&messages).unwrap()), asked.digest, "{messages:?}");
+            let lines: String = messages.iter().map(|message| serde_json::to_string(message).unwrap() + "\n").collect();
+            states.insert(call.iteration, sha256_hex(lines.as_bytes()));
+        }
+        for AgentIteration { number, agent_state_ref, .. } in self.transcript.iter().map(|record| &record.iteration) {
+            if let (Some(named), Some(sent)) = (agent_state_ref, states.get(&(number + 1))) {
+                assert_eq!(named, sent, "after iteration {number}");
+            }
         }
     }
 

@@ -112,7 +112,7 @@ async fn the_loop_guard_remembers_results_over_a_loss() {
     let execution = stage.start(turns).await;
     let claimed = stage.claim(execution).await;
     // Lost where the third call is about to be asked for; the first two ran and saw different clocks.
-    stage.store.set(&[Failpoint { method: "commit", nth: 13, when: When::DownBefore }]);
+    stage.store.set(&[Failpoint { method: "commit", nth: 10, when: When::DownBefore }]);
     assert_eq!(stage.run(claimed).await, Ended::Abandoned);
     stage.store.set(&[]);
     assert_eq!(stage.sandbox.commands("tick").len(), 2);

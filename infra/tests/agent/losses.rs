@@ -11,9 +11,9 @@ use crate::failing_store::{Failpoint, When};
 use crate::played_model::{Turn, note, shell};
 use crate::stage::Stage;
 
-/// The writes of a run: 1 opens the attempt, 2 the iteration, 3 reserves the model call, 4 settles it.
-const RESERVE: u32 = 3;
-const SETTLE: u32 = 4;
+/// The writes of a run: 1 opens the attempt, 2 opens the iteration and reserves the model call, 3 settles it.
+const RESERVE: u32 = 2;
+const SETTLE: u32 = 3;
 
 async fn lose_at(stage: &Stage, nth: u32, when: When, turns: Vec<Turn>) -> domain::execution::ExecutionRef {
     let execution = stage.start(turns).await;

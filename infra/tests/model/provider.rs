@@ -187,7 +187,7 @@ pub fn request(url: &str, mode: ReplyMode) -> ModelRequest {
             deployment: "test-model".to_owned(),
             api_key: Some(KEY.to_owned()),
         },
-        messages: vec![Message::User { content: "hello".to_owned() }],
+        messages: Arc::new(vec![Message::User { content: "hello".to_owned() }]),
         tools: Vec::new(),
         parameters: serde_json::Map::new(),
         max_output_tokens: 100,

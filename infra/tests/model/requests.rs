@@ -1,5 +1,7 @@
 //! What the provider gets to read.
 
+use std::sync::Arc;
+
 use domain::ids::ToolCallId;
 use domain::model_call::{Message, ModelRuntime, ReplyMode, RequestedToolCall, ToolDefinition};
 use infra::model::CallLimits;
@@ -15,14 +17,14 @@ async fn a_conversation_goes_out_under_our_ids() {
     let mut request = request(&provider.url(), ReplyMode::Stream);
     let (one, two) = (ToolCallId::from_bits(1), ToolCallId::from_bits(2));
     let call = |id, arguments: &str| RequestedToolCall { id, name: "put".to_owned(), arguments: arguments.to_owned() };
-    request.messages = vec![
+    request.messages = Arc::new(vec![
         Message::System { content: "be brief".to_owned() },
         Message::User { content: "go".to_owned() },
         Message::Assistant { content: String::new(), tool_calls: vec![call(one, r#"{"k":1}"#), call(two, r#"{"k":"#)] },
         Message::Tool { tool_call_id: one.to_string(), content: "done".to_owned() },
         Message::Tool { tool_call_id: two.to_string(), content: "INVALID_TOOL_ARGUMENTS".to_owned() },
         Message::Assistant { content: "well".to_owned(), tool_calls: Vec::new() },
-    ];
+    ]);
     request.tools = vec![ToolDefinition {
         name: "put".to_owned(),
         description: "Puts.".to_owned(),

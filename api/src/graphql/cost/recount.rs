@@ -47,6 +47,7 @@ impl CostRecount {
     }
 
     /// Call by call, oldest first.
+    #[expect(clippy::unused_async, reason = "a resolver is asynchronous")]
     async fn calls(&self, first: Option<i32>, after: Option<String>) -> Result<Listing<RecountedModelCall>, ApiError> {
         let request = page_request(first, after.as_deref())?;
         let (wanted, seen) = (request.first as usize, places_before(request.after.as_deref())?);

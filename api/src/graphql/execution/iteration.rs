@@ -57,7 +57,7 @@ impl AgentIteration {
         self.record.model_calls.iter().map(|call| call.cost).sum::<money::NanoUsd>().into()
     }
 
-    /// SHA-256 of the conversation after it; null while it is open.
+    /// SHA-256 of the conversation after it, each message as a line of JSON; null while it is open.
     async fn agent_state_ref(&self) -> Option<&str> {
         self.record.iteration.agent_state_ref.as_deref()
     }

@@ -3,8 +3,9 @@
 use async_graphql::{Context, Enum, ID, Object, SimpleObject};
 use domain::artifact::load_text;
 use domain::event::EventError;
+use domain::execution::ExecutionRef;
 use domain::ids::ExecutionId;
-use domain::model_call;
+use domain::model_call::{self, load_request};
 use domain::resource::Spec;
 
 use crate::graphql::context::ContextExt;
@@ -111,8 +112,12 @@ impl ModelCall {
 
     /// The messages that were sent.
     async fn request(&self, ctx: &Context<'_>) -> Result<Option<Json>, ApiError> {
-        let (scope, store) = (ctx.principal()?.scope(), &ctx.services()?.artifacts);
-        Ok(Json::parse_text(load_text(store.as_ref(), scope, &self.call.request).await?))
+        let (scope, services) = (ctx.principal()?.scope(), ctx.services()?);
+        let execution = ExecutionRef { tenant_id: scope.tenant_id, id: self.execution };
+        let records = services.executions.transcript(execution).await?;
+        let calls: Vec<_> = records.into_iter().flat_map(|record| record.model_calls).collect();
+        let messages = load_request(services.artifacts.as_ref(), scope, &calls, self.call.id).await?;
+        Ok(messages.map(|messages| Json::raw(serde_json::Value::Array(messages).to_string())))
     }
 
     /// The reply's text; null while the call is under way.
