@@ -16,7 +16,7 @@ use domain::clock::{Clock, Timestamp};
 use domain::ctx::Scope;
 use domain::execution::ExecutionReader;
 use domain::ids::{ArtifactId, TenantId};
-use domain::resource::{SealedSecret, SecretStore};
+use domain::resource::{SealedSecret, SecretError, SecretStore};
 use serde::{Deserialize, Serialize};
 
 use crate::graphql::ArtifactLinks;
@@ -45,11 +45,12 @@ pub struct Links {
 }
 
 impl ArtifactLinks for Links {
-    fn link(&self, tenant: TenantId, artifact: &Artifact, expires_at: Timestamp) -> String {
+    fn link(&self, tenant: TenantId, artifact: &Artifact, expires_at: Timestamp) -> Result<String, SecretError> {
         let claim = Claim { tenant, artifact: artifact.id, expires_at };
-        let sealed = serde_json::to_string(&claim).ok().and_then(|claim| self.secrets.seal(LABEL, &claim).ok());
-        let token = sealed.map(|sealed| data_encoding::BASE64URL_NOPAD.encode(sealed.0.as_bytes())).unwrap_or_default();
-        format!("/artifacts/{token}?")
+        // Ids and a number: it cannot fail to be written.
+        let claim = serde_json::to_string(&claim).unwrap_or_default();
+        let sealed = self.secrets.seal(LABEL, &claim)?;
+        Ok(format!("/artifacts/{}?", data_encoding::BASE64URL_NOPAD.encode(sealed.0.as_bytes())))
     }
 }
 

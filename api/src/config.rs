@@ -116,10 +116,13 @@ impl Config {
     pub fn load(overrides: Overrides, environment: &BTreeMap<String, String>) -> Result<Self, ConfigError> {
         let mut faults = unknown_variables(environment);
         let named = overrides.file.clone().or_else(|| environment.get("VITRINE_CONFIG").map(PathBuf::from));
-        let raw = match read_file(named.as_deref()) {
-            Ok(raw) => raw,
-            Err(fault) => return Err(ConfigError(vec![fault])),
-        };
+        let raw = read_file(named.as_deref()).unwrap_or_else(|fault| {
+            faults.push(fault);
+            Raw::default()
+        });
+        faults.extend(raw.server.hosts.iter().filter_map(|host| bad_host(host)));
+        faults.extend(raw.server.origins.iter().filter_map(|origin| bad_origin(origin)));
+        faults.extend(environment.get("VITRINE_LOG").and_then(|filter| bad_log_filter(filter)));
         let config = Self {
             listen: listen(&overrides, environment, &raw, &mut faults),
             data_dir: overrides
@@ -155,6 +158,28 @@ fn read_file(named: Option<&Path>) -> Result<Raw, String> {
     };
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     toml::from_str(&text).map_err(|error| format!("{}: {}", path.display(), error.message()))
+}
+
+/// What a browser sends as Host: a name or an address, and the port unless it is the scheme's own.
+fn bad_host(host: &str) -> Option<String> {
+    let authority = host.parse::<http::uri::Authority>().ok();
+    let is_plain = authority.is_some_and(|authority| !authority.host().is_empty() && !host.contains('@'));
+    (!is_plain).then(|| {
+        format!(
+            "server.hosts must hold names like studio.example or studio.example:8443, without scheme, and not {host}"
+        )
+    })
+}
+
+fn bad_origin(origin: &str) -> Option<String> {
+    let rest = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    let is_origin = rest.is_some_and(|rest| bad_host(rest.trim_end_matches('/')).is_none());
+    (!is_origin).then(|| format!("server.origins must hold origins like https://app.example, and not {origin}"))
+}
+
+fn bad_log_filter(filter: &str) -> Option<String> {
+    let error = tracing_subscriber::EnvFilter::try_new(filter).err()?;
+    Some(format!("VITRINE_LOG must be a filter like warn,api=debug: {error}"))
 }
 
 fn unknown_variables(environment: &BTreeMap<String, String>) -> Vec<String> {
@@ -286,6 +311,31 @@ mod tests {
         assert!(load("[server]\nlisten_on = 'x'\n", &[]).unwrap_err().contains("listen_on"));
         let fault = load("", &[("VITRINE_LISTEN", "nowhere"), ("VITRINE_CONCURENCY", "3")]).unwrap_err();
         assert!(fault.contains("nowhere") && fault.contains("VITRINE_CONCURENCY"), "{fault}");
+    }
+
+    #[test]
+    fn a_fault_of_the_file_does_not_hide_those_of_the_environment() {
+        let fault = load("[server]\nlisten_on = 'x'\n", &[("VITRINE_LOG", "api=loud=er")]).unwrap_err();
+        assert!(fault.contains("listen_on") && fault.contains("VITRINE_LOG"), "{fault}");
+    }
+
+    #[test]
+    fn names_and_origins_are_what_a_browser_sends() {
+        let good = "[server]\nhosts = ['studio.example', 'studio.example:8443', '[::1]:80']\n\
+                    origins = ['https://app.example', 'http://localhost:3000/']\n";
+        load(good, &[]).unwrap();
+        for (list, wrong) in [
+            ("hosts", "https://studio.example"),
+            ("hosts", "studio.example/path"),
+            ("hosts", "user@studio.example"),
+            ("hosts", ""),
+            ("origins", "app.example"),
+            ("origins", "*"),
+            ("origins", "https://app.example/path"),
+        ] {
+            let fault = load(&format!("[server]\n{list} = ['{wrong}']\n"), &[]).unwrap_err();
+            assert!(fault.contains(&format!("server.{list} must")) && fault.contains(wrong), "{fault}");
+        }
     }
 
     #[test]

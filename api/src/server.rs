@@ -11,7 +11,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
-use axum::serve::ListenerExt;
 use domain::ctx::Principal;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
@@ -25,7 +24,7 @@ use crate::scripted_model::{Script, ScriptedModel, ScriptedModelOptions};
 use crate::studio::Studio;
 use crate::wiring::{Wiring, WiringError, wire};
 use crate::worker::{Worker, reap};
-use crate::{artifact_links, graphql, private_file, seed, studio};
+use crate::{artifact_links, graphql, listener, private_file, seed, studio};
 
 /// GraphQL requests may carry input files; see the limits of the start call.
 const BODY_BYTES: usize = 1024 * 1024;
@@ -87,13 +86,7 @@ pub async fn serve(config: Config, ready_file: Option<PathBuf>, stop: Cancellati
     let transport = transport(&config, address, services, &stop, &tasks);
     let router = routes(transport.clone(), links, studio.clone(), host_policy(&config, address));
     announce(&config, address, &studio, seeded.owner, seeded.api_key, ready_file, &data_dir).await?;
-    // Small frames must not wait for the acknowledgement of the one before.
-    let listener = listener.tap_io(|connection| {
-        if let Err(error) = connection.set_nodelay(true) {
-            tracing::debug!(error = &error as &dyn std::error::Error, "no-delay was not set");
-        }
-    });
-    axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned()).await?;
+    listener::serve(listener, router, &stop).await;
     background.end(tasks).await;
     store.close().await;
     drop(data_dir);
@@ -141,7 +134,7 @@ async fn announce(
     ready_file: Option<PathBuf>,
     data_dir: &infra::data_dir::DataDir,
 ) -> Result<(), WiringError> {
-    let url = format!("http://{address}");
+    let url = format!("http://{}", reachable(address));
     let access = LocalAccess {
         url: url.clone(),
         token: studio.local_token(owner).await?,
@@ -160,6 +153,19 @@ async fn announce(
     }
     tracing::info!(url = ready.url, "ready");
     Ok(())
+}
+
+/// The address for a client on this machine: one that stands for all interfaces is none to call.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    if !address.ip().is_unspecified() {
+        return address;
+    }
+    tracing::warn!(
+        listen = %address,
+        "listening on all interfaces: clients elsewhere are refused unless server.hosts holds the name they use, and \
+         what they send is not encrypted unless a proxy does it"
+    );
+    SocketAddr::from(([127, 0, 0, 1], address.port()))
 }
 
 /// What runs beside the HTTP server.

@@ -93,7 +93,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let reader: Arc<dyn ExecutionReader> = shared.clone();
     let resources: Arc<dyn ResourceStore> = shared.clone();
     let access: Arc<dyn AccessStore> = shared.clone();
-    let identity: Arc<dyn IdentityStore> = shared;
+    let identity: Arc<dyn IdentityStore> = shared.clone();
     let authorizer = Arc::new(Authorizer::new(access.clone())?);
     let (log_writer, log_handle) = log_writer(executions.clone(), clock.clone());
     let links =
@@ -122,6 +122,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         follow: live.clone(),
         access,
         identity,
+        audit: shared,
         artifacts,
         prices: Arc::new(store.clone()),
         costs: Arc::new(store.clone()),

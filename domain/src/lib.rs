@@ -3,11 +3,13 @@
 //! Start at [`agent`], which holds the loop that runs an execution; every step of it is one module:
 //! [`access`] (may it), [`loop_guard`] (does it go in circles), [`budget`] (can it be paid), [`model_call`] and
 //! [`tool_call`] (do it), [`event`] (tell everyone). [`execution`] is the frame: start, claim, stop. [`resource`] is what
-//! an agent may be allowed to use, [`sandbox`] is where its code runs, [`artifact`] is what it leaves.
+//! an agent may be allowed to use, [`sandbox`] is where its code runs, [`artifact`] is what it leaves,
+//! [`audit`] is what people decided about it.
 
 pub mod access;
 pub mod agent;
 pub mod artifact;
+pub mod audit;
 pub mod budget;
 pub mod clock;
 pub mod cost;

@@ -1,9 +1,11 @@
 //! Black-box tests: the real binary, real services, the public API and nothing else.
 //!
+//! - [`node`]: clients that others wrote in JavaScript.
 //! - [`process`]: starts and stops `vitrine` and its helpers, always in a directory of its own.
 //! - [`client`]: GraphQL over HTTP.
 //! - [`follow`]: subscriptions over WebSocket, resumable from a cursor.
 //! - [`agents`]: makes the resources that a test needs.
+//! - [`python`]: clients that others wrote in Python.
 //! - [`stored`]: reads the event log past the server.
 //! - [`books`]: what must be true of an execution that has ended.
 //! - [`leftovers`]: what a server has left on its host.
@@ -16,7 +18,9 @@ pub mod client;
 pub mod follow;
 pub mod leftovers;
 pub mod mariadb;
+pub mod node;
 pub mod process;
+pub mod python;
 pub mod random;
 pub mod stored;
 

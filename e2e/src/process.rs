@@ -175,6 +175,47 @@ impl Drop for ScriptedModel {
     }
 }
 
+/// A running `vitrine sandbox-runtime`. It is stopped in order when dropped, so that its sandboxes go with it.
+pub struct SandboxRuntime {
+    child: Child,
+    /// Base URL.
+    pub url: String,
+    /// Its API key.
+    pub api_key: String,
+}
+
+impl SandboxRuntime {
+    /// Starts one on a free port, with its state in this directory.
+    pub fn start(state: &Path) -> Result<Self> {
+        let api_key = "a-key-for-this-test-only-0123456789".to_owned();
+        let key_file = state.join("api-key");
+        std::fs::write(&key_file, &api_key)?;
+        let mut child = Command::new(binary()?)
+            .args(["sandbox-runtime", "--listen", "127.0.0.1:0", "--api-key-file"])
+            .arg(&key_file)
+            .arg("--state-dir")
+            .arg(state.join("sandboxes"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
+        Ok(Self { child, url: line.trim().to_owned(), api_key })
+    }
+}
+
+impl Drop for SandboxRuntime {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        let ended = wait_for(Duration::from_secs(10), || Ok(self.child.try_wait()?));
+        if ended.is_err() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
 /// Looks again and again until there is a value; fails when the time is over.
 pub fn wait_for<T>(within: Duration, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let deadline = Instant::now() + within;

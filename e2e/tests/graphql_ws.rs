@@ -1,21 +1,15 @@
 //! The official `graphql-ws` client follows a run, is cut, reconnects by itself and resumes from its cursor.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
-
 use e2e::Result;
 use e2e::agents::{AgentSpec, create};
 use e2e::follow::whole_log;
+use e2e::node::{install, run};
 use e2e::process::{Server, ServerOptions};
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
-
-const INSTALL: &str = "node and npm are missing; install them: apt-get install -y nodejs npm";
 
 #[tokio::test]
 async fn the_official_client_resumes_after_each_cut() -> Result {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("graphql-ws");
-    install(&script)?;
+    let script = install("graphql-clients")?;
     let data = tempfile::tempdir()?;
     let server = Server::start(&ServerOptions::new(&data.path().join("data")))?;
     let client = server.client(server.api_key.as_deref().ok_or("no API key at the first start")?)?;
@@ -27,22 +21,7 @@ async fn the_official_client_resumes_after_each_cut() -> Result {
         "url": format!("{}/graphql", server.url.replacen("http", "ws", 1)),
         "apiKey": client.api_key, "execution": execution, "cutAt": [1, 2, 30, 31, 150, 300, 400],
     });
-    let mut node = tokio::process::Command::new("node")
-        .arg("follow.mjs")
-        .current_dir(&script)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()?;
-    let mut stdin = node.stdin.take().ok_or("no standard input")?;
-    stdin.write_all(input.to_string().as_bytes()).await?;
-    drop(stdin);
-    let output = tokio::time::timeout(std::time::Duration::from_secs(60), node.wait_with_output()).await??;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-
-    let lines = String::from_utf8(output.stdout)?;
-    let mut lines = lines.lines().map(serde_json::from_str).collect::<std::result::Result<Vec<Value>, _>>()?;
+    let mut lines = run(&script, "follow.mjs", &input).await?;
     let summary = lines.pop().ok_or("it printed nothing")?;
     assert_eq!(summary, json!({ "connections": 8 }), "one at first, and one after each cut");
     let log = whole_log(&client, &execution).await?;
@@ -54,17 +33,4 @@ async fn the_official_client_resumes_after_each_cut() -> Result {
     assert!(log.len() > 400, "{} events", log.len());
     assert_eq!(lines, expected);
     Ok(())
-}
-
-/// Fetches the client at its pinned version, unless it is there.
-fn install(script: &Path) -> Result {
-    if Command::new("node").arg("--version").output().is_err() {
-        return Err(INSTALL.into());
-    }
-    if script.join("node_modules").exists() {
-        return Ok(());
-    }
-    let npm = Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(script).output();
-    let output = npm.map_err(|_| INSTALL)?;
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
 }

@@ -164,6 +164,29 @@ const EXECUTIONS: [(&str, &str); 10] = [
     ),
 ];
 
+const DECISIONS: [(&str, &str); 3] = [
+    (
+        "execution_command_body",
+        "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, command_id {id} NOT NULL, body {bytes} NOT NULL,
+         PRIMARY KEY (tenant_id, execution_id, command_id),
+         FOREIGN KEY (tenant_id, execution_id, command_id) REFERENCES execution_command (tenant_id, execution_id, id)",
+    ),
+    (
+        "loop_override",
+        "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, command_id {id} NOT NULL, after_calls {int} NOT NULL,
+         pardons {int} NOT NULL, PRIMARY KEY (tenant_id, execution_id, command_id),
+         FOREIGN KEY (tenant_id, execution_id, command_id) REFERENCES execution_command (tenant_id, execution_id, id)",
+    ),
+    (
+        "audit",
+        "tenant_id {id} NOT NULL, sequence {int} NOT NULL, previous_hash {id} NOT NULL, at {int} NOT NULL,
+         requested_by {id} NOT NULL, action {id} NOT NULL, target {id} NOT NULL, reason {bytes} NOT NULL,
+         detail {bytes} NOT NULL,
+         PRIMARY KEY (tenant_id, sequence), UNIQUE (tenant_id, target, sequence),
+         FOREIGN KEY (tenant_id) REFERENCES tenant (id)",
+    ),
+];
+
 /// A version is only ever added. `model_key` is a hash of both names, short enough for an index.
 const PRICES: [(&str, &str); 1] = [(
     "price_version",
@@ -176,7 +199,7 @@ const PRICES: [(&str, &str); 1] = [(
 
 /// All steps, in the order in which they are applied.
 pub fn steps() -> Vec<Step> {
-    let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(PRICES);
+    let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(PRICES);
     tables
         .enumerate()
         .map(|(index, (table, body))| Step { name: format!("m{:04}_{table}", index + 1), table, body })

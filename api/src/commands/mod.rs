@@ -4,6 +4,7 @@ mod demo;
 mod doctor;
 mod follow;
 mod graphql_client;
+mod loop_guard;
 mod prices;
 mod serve;
 mod tools;
@@ -44,6 +45,8 @@ enum Command {
     Prices(prices::PricesCommand),
     /// Check what Vitrine needs on this machine, and say how to mend what is missing.
     Doctor(ConfigArgs),
+    /// Judge a transcript as the loop guard would: exit status 0 without a loop, 3 with one.
+    LoopGuard(LoopGuardArgs),
 }
 
 #[derive(Args)]
@@ -116,6 +119,15 @@ struct ScriptedModelArgs {
     script: Option<PathBuf>,
 }
 
+#[derive(Args)]
+struct LoopGuardArgs {
+    /// The transcript: JSON, as docs/loop-guard.md describes it; - for the standard input.
+    file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
 /// Runs the subcommand that was asked for; its exit code is the program's.
 pub fn run() -> ExitCode {
     // The first process inside a sandbox, started by the runtime. It forks, so nothing may run before it.
@@ -132,6 +144,7 @@ pub fn run() -> ExitCode {
         Command::Migrate(args) => tools::migrate(args),
         Command::Prices(command) => prices::run(command),
         Command::Doctor(args) => doctor::run(args),
+        Command::LoopGuard(args) => loop_guard::run(&args),
     }
 }
 

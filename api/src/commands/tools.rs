@@ -41,6 +41,7 @@ pub(super) fn fail(error: &dyn Error) -> ExitCode {
 pub(super) fn start_logging() {
     let environment = environment();
     let filter = environment.get("VITRINE_LOG").map_or("warn,api=info", String::as_str);
+    // Where it was not checked with the configuration, a wrong one must not silence the program.
     let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).init();
 }

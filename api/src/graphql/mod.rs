@@ -8,6 +8,7 @@
 mod access;
 mod agent;
 mod artifact;
+mod audit;
 mod connection;
 mod context;
 mod cost;

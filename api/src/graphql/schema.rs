@@ -7,7 +7,7 @@ use super::agent::{AgentMutation, AgentQuery};
 use super::cost::CostQuery;
 use super::credential::{CredentialMutation, CredentialQuery};
 use super::event::EventSubscription;
-use super::execution::{ExecutionMutation, ExecutionQuery, UpdateSubscription};
+use super::execution::{ExecutionMutation, ExecutionQuery, OverrideLoopMutation, UpdateSubscription};
 use super::model::{ModelMutation, ModelQuery};
 use super::node::NodeQuery;
 use super::price::{PriceMutation, PriceQuery};
@@ -44,6 +44,7 @@ pub struct Mutation(
     SandboxProfileMutation,
     ExecutionMutation,
     PriceMutation,
+    OverrideLoopMutation,
 );
 
 /// Everything that can be watched.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use domain::access::{AccessStore, ApiKeyPorts, Authorizer, GrantPorts, IdentityStore};
 use domain::artifact::{Artifact, ArtifactStore};
+use domain::audit::AuditLog;
 use domain::clock::{Clock, Entropy, Timestamp};
 use domain::cost::CostReader;
 use domain::event::{EventBus, EventLog};
 use domain::execution::{ExecutionReader, ExecutionStore};
 use domain::price_table::{ImportPorts, PriceStore};
-use domain::resource::{ResourcePorts, ResourceStore, SecretStore};
+use domain::resource::{ResourcePorts, ResourceStore, SecretError, SecretStore};
 use tokio_util::task::TaskTracker;
 
 use super::event::Follow;
@@ -18,7 +19,7 @@ use domain::ids::TenantId;
 /// Makes links to files, which open without further credentials until they expire.
 pub trait ArtifactLinks: Send + Sync {
     /// A URL of the file's bytes that works until `expires_at`.
-    fn link(&self, tenant: TenantId, artifact: &Artifact, expires_at: Timestamp) -> String;
+    fn link(&self, tenant: TenantId, artifact: &Artifact, expires_at: Timestamp) -> Result<String, SecretError>;
 }
 
 /// Every port that resolvers use.
@@ -38,6 +39,8 @@ pub struct Services {
     pub access: Arc<dyn AccessStore>,
     /// Tenants, projects, people and keys.
     pub identity: Arc<dyn IdentityStore>,
+    /// Reads what people decided.
+    pub audit: Arc<dyn AuditLog>,
     /// Long texts and files.
     pub artifacts: Arc<dyn ArtifactStore>,
     /// Prices of models.

@@ -94,6 +94,7 @@ fn other_mutations(things: &Things) -> Vec<(&'static str, String)> {
         mutation("executionStart", &format!("agentId: \"{agent}\", task: \"t\", idempotencyKey: \"k\"")),
         mutation("priceTableImport", &format!("projectId: \"{project}\", table: {}", Value::from(PRICES))),
         mutation("executionCancel", &format!("executionId: \"{execution}\"")),
+        mutation("executionOverrideLoop", &format!("executionId: \"{execution}\", reason: \"it may\"")),
     ]
 }
 

@@ -82,7 +82,7 @@ async fn refuses_input_that_cannot_be_read_together_with_broken_rules() {
     );
     let spec = json!({
         "instructions": "", "modelId": "nope", "tools": ["fly", "run_python"],
-        "limits": {"maxErrorsPerTool": 0}, "loopPolicy": {"onLoop": "STOP", "maxIdenticalCalls": 1},
+        "limits": {"maxErrorsPerTool": 0}, "loopPolicy": {"onLoop": "STOP", "maxIdenticalCalls": 1, "maxPolls": -1},
     });
     let input = json!({"projectId": "prj_", "slug": "Not A Slug", "name": "", "spec": spec});
     let mut found = faults(&world.mutate("agentCreate", &input, "agent { id }").await);
@@ -93,6 +93,7 @@ async fn refuses_input_that_cannot_be_read_together_with_broken_rules() {
         ("input.slug", "MALFORMED"),
         ("input.spec.limits.maxErrorsPerTool", "OUT_OF_RANGE"),
         ("input.spec.loopPolicy.maxIdenticalCalls", "OUT_OF_RANGE"),
+        ("input.spec.loopPolicy.maxPolls", "OUT_OF_RANGE"),
         ("input.spec.modelId", "MALFORMED_ID"),
         ("input.spec.tools.0", "UNKNOWN_TOOL"),
         ("input.spec.tools.1", "SANDBOX_PROFILE_MISSING"),
@@ -192,4 +193,47 @@ async fn never_returns_a_secret() {
     for answer in [payload, refused, everything] {
         assert!(!answer.to_string().contains(SECRET), "{answer}");
     }
+}
+
+#[tokio::test]
+async fn overrides_the_loop_guard_with_an_audit_record_until_the_end() {
+    let world = World::new().await;
+    let things = world.things().await;
+    let broken = json!({"executionId": things.execution, "reason": " ", "pardons": -1});
+    assert_eq!(
+        faults(&world.mutate("executionOverrideLoop", &broken, "execution { id }").await),
+        pairs([("input.reason", "MALFORMED"), ("input.pardons", "OUT_OF_RANGE")])
+    );
+    let input = json!({"executionId": things.execution, "reason": "The build is slow today.", "pardons": 2});
+    let selection = "execution { id auditRecords { sequence by action target reason detail previousHash } }";
+    let payload = world.mutate("executionOverrideLoop", &input, selection).await;
+    let records = payload["execution"]["auditRecords"].as_array().unwrap();
+    assert_eq!(records.len(), 1, "{payload}");
+    let record = &records[0];
+    assert_eq!((record["sequence"].as_str(), record["action"].as_str()), (Some("1"), Some("EXECUTION_OVERRIDE_LOOP")));
+    assert_eq!((&record["by"], &record["target"]), (&json!(world.owner.id.to_string()), &json!(things.execution)));
+    assert_eq!((&record["reason"], &record["detail"]["pardons"]), (&input["reason"], &json!(2)));
+    world.mutate("executionCancel", &json!({"executionId": things.execution}), "execution { status }").await;
+    let late = world.mutate("executionOverrideLoop", &input, "execution { id }").await;
+    assert_eq!(faults(&late), pairs([("input.executionId", "EXECUTION_ENDED")]));
+}
+
+#[tokio::test]
+async fn shows_a_loop_policy_with_every_threshold() {
+    let world = World::new().await;
+    let things = world.things().await;
+    let selection = "version { ... on AgentVersion { loopPolicy { onLoop maxIdenticalCalls maxRepeatedErrors maxCycles maxPolls } } }";
+    let shown = async |policy: serde_json::Value| {
+        let spec = json!({"instructions": "", "modelId": things.model, "tools": ["note"], "loopPolicy": policy});
+        let input = json!({"agentId": things.agent, "spec": spec});
+        world.mutate("agentVersionCreate", &input, selection).await["version"]["loopPolicy"].clone()
+    };
+    assert_eq!(
+        shown(json!({"onLoop": "BLOCK", "maxIdenticalCalls": 4, "maxPolls": 50})).await,
+        json!({"onLoop": "BLOCK", "maxIdenticalCalls": 4, "maxRepeatedErrors": 4, "maxCycles": 4, "maxPolls": 50})
+    );
+    assert_eq!(
+        shown(Value::Null).await,
+        json!({"onLoop": "STOP", "maxIdenticalCalls": 3, "maxRepeatedErrors": 3, "maxCycles": 3, "maxPolls": 10})
+    );
 }

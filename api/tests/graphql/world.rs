@@ -42,8 +42,13 @@ pub struct World {
 struct TestLinks;
 
 impl ArtifactLinks for TestLinks {
-    fn link(&self, _tenant: TenantId, artifact: &Artifact, expires_at: Timestamp) -> String {
-        format!("/artifacts/{}?until={}", artifact.id, expires_at.as_micros())
+    fn link(
+        &self,
+        _tenant: TenantId,
+        artifact: &Artifact,
+        expires_at: Timestamp,
+    ) -> Result<String, domain::resource::SecretError> {
+        Ok(format!("/artifacts/{}?until={}", artifact.id, expires_at.as_micros()))
     }
 }
 
@@ -80,6 +85,7 @@ impl World {
             follow: live.clone(),
             access: store.clone(),
             identity: store.clone(),
+            audit: store.clone(),
             artifacts: Arc::new(DirArtifactStore::open(&directory.path().join("artifacts")).unwrap()),
             prices: store.clone(),
             costs: store.clone(),

@@ -17,7 +17,7 @@ use crate::execution::{
     AgentIteration, CallContext, Change, Claimed, Execution, ExecutionReader, ExecutionStore, Fence, Progress,
     StopCause, StopCode, StopSignal, StopStep,
 };
-use crate::ids::ResourceId;
+use crate::ids::{CommandId, ResourceId};
 use crate::loop_guard::LoopGuard;
 use crate::model_call::ModelRuntime;
 use crate::resource::{AgentSpec, ModelSpec, ResourceStore, SecretStore};
@@ -84,6 +84,10 @@ pub struct PinnedSandbox {
 pub(crate) struct Moving {
     pub progress: Progress,
     pub guard: LoopGuard,
+    /// Whether the guard has seen what earlier claims did.
+    pub has_replayed: bool,
+    /// Commands of this claim that overrode the guard.
+    pub overridden: Vec<CommandId>,
     pub tool_errors: BTreeMap<String, u32>,
     /// The iteration that is open.
     pub open_iteration: Option<AgentIteration>,
@@ -174,6 +178,8 @@ impl Claim {
             moving: Mutex::new(Moving {
                 progress,
                 guard: LoopGuard::default(),
+                has_replayed: false,
+                overridden: Vec::new(),
                 tool_errors: BTreeMap::new(),
                 open_iteration: None,
                 answer_so_far: String::new(),

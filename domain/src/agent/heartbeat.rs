@@ -5,10 +5,10 @@ use std::time::Duration;
 use futures_util::future::select;
 
 use super::claim::Claim;
+use super::commands::apply;
 use super::run::Ended;
 use crate::error::StoreError;
-use crate::event::Event;
-use crate::execution::{Change, Command, CommandKind, ExecutionStatus, StopCause};
+use crate::execution::StopCause;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -55,25 +55,6 @@ async fn renew(claim: &Claim) {
         Err(StoreError::LeaseLost) => claim.signal.trip(StopCause::LeaseLost),
         Err(error) => {
             tracing::warn!(execution.id = %claim.execution.id, error = &error as &dyn std::error::Error, "lease was not renewed");
-        }
-    }
-}
-
-async fn apply(claim: &Claim, command: &Command) {
-    let recorded = match command.kind {
-        CommandKind::Cancel => {
-            claim
-                .record(|moving| {
-                    moving.progress.status = ExecutionStatus::Cancelling;
-                    (vec![Change::ApplyCommand(command.id)], vec![Event::CancelRequested { by: command.by }])
-                })
-                .await
-        }
-    };
-    match recorded {
-        Ok(_) => claim.signal.trip(StopCause::Cancelled),
-        Err(error) => {
-            tracing::warn!(execution.id = %claim.execution.id, error = &error as &dyn std::error::Error, "command was not applied");
         }
     }
 }

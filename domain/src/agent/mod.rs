@@ -6,6 +6,7 @@
 //! Nothing here knows a provider, a database or a socket.
 
 mod claim;
+mod commands;
 mod conversation;
 mod ending;
 mod halt;

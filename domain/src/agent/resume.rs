@@ -1,20 +1,27 @@
 //! Where a claim begins: what earlier attempts settled is replayed from the store, what they left open is closed.
 
+use std::collections::BTreeMap;
+
 use super::claim::{Claim, Pinned, PinnedSandbox};
+use super::commands::apply_waiting_overrides;
 use super::conversation::Conversation;
 use super::halt::Halt;
-use crate::artifact::{StoredText, load_text, sha256_hex};
+use crate::artifact::{StoredText, load_text};
 use crate::budget::Limit;
 use crate::event::Event;
 use crate::execution::{AgentIteration, Change, ExecutionStatus, IterationRecord, StopCause, StopCode, StopStep};
 use crate::ids::VersionId;
+use crate::loop_guard::Outcome;
 use crate::model_call::run::{end_of, finished_event};
 use crate::model_call::{CallState, FinishReason, ModelCall};
 use crate::money::NanoUsd;
 use crate::resource::{ResourceVersion, Spec};
 use crate::sandbox::SandboxTarget;
 use crate::tool_call::plan::{self, Planned, Todo};
-use crate::tool_call::{SideEffect, ToolCall, ToolCallState, ToolResult};
+use crate::tool_call::{SideEffect, ToolCall, ToolCallState, ToolResult, warning_of};
+
+/// What the loop guard had said to the model about a call, by iteration and ordinal.
+type Warnings = BTreeMap<(u32, u32), String>;
 
 /// Where the loop goes on.
 pub(super) enum Position {
@@ -173,9 +180,7 @@ async fn replay(
     let mut position = Position::NextIteration;
     // Only a call that had been stopped finds its end here.
     claim.moving().step = StopStep::ModelCall;
-    for record in &transcript {
-        remember(claim, record);
-    }
+    let warnings = remember_all(claim, &transcript).await?;
     check_tool_errors(claim)?;
     for record in transcript {
         let IterationRecord { iteration, model_calls, tool_calls } = record;
@@ -189,7 +194,7 @@ async fn replay(
                     None => Position::ModelCall(iteration),
                 },
                 CallState::Failed => return Err(claim.out_of_time().map_or_else(|| failed(&call), Halt::Signal)),
-                CallState::Settled => replay_reply(claim, &mut conversation, call, tool_calls).await?,
+                CallState::Settled => replay_reply(claim, &mut conversation, call, tool_calls, &warnings).await?,
             },
         };
         if let Position::ToolCalls(planned) = &mut position
@@ -204,26 +209,62 @@ async fn replay(
 }
 
 /// The loop guard and the error limit go on where they were.
-fn remember(claim: &Claim, record: &IterationRecord) {
-    let mut moving = claim.moving();
+async fn remember(claim: &Claim, record: &IterationRecord, warnings: &mut Warnings) -> Result<(), Halt> {
     // What was repeated after a loss was judged once.
-    for call in latest_of_each(record.tool_calls.clone()) {
-        moving.guard.judge(&call.fingerprint, call.iteration, u32::MAX);
-        let result_hash = match &call.result {
-            StoredText::Inline(text) => sha256_hex(text.as_bytes()),
-            StoredText::Blob { sha256, .. } => sha256.clone(),
-        };
-        match call.state {
-            ToolCallState::Started | ToolCallState::Lost | ToolCallState::Refused => {}
-            ToolCallState::Succeeded | ToolCallState::Cancelled | ToolCallState::Interrupted => {
-                moving.guard.note_result(&call.fingerprint, call.iteration, result_hash);
-            }
-            ToolCallState::Failed => {
-                moving.guard.note_result(&call.fingerprint, call.iteration, result_hash);
-                *moving.tool_errors.entry(call.tool).or_default() += 1;
-            }
+    let calls = latest_of_each(record.tool_calls.clone());
+    let mut outcomes = Vec::with_capacity(calls.len());
+    for call in &calls {
+        outcomes.push(outcome_of(claim, call).await?);
+    }
+    let policy = claim.pinned()?.agent.loop_policy;
+    let mut moving = claim.moving();
+    for call in &calls {
+        let verdict = moving.guard.judge(&call.as_judged(), &policy);
+        if let Some(warning) = warning_of(&policy, &verdict) {
+            warnings.insert((call.iteration, call.ordinal), warning);
         }
     }
+    for (call, outcome) in calls.into_iter().zip(outcomes) {
+        if let Some(outcome) = outcome {
+            moving.guard.note(call.iteration, call.ordinal, outcome);
+        }
+        if call.state == ToolCallState::Failed {
+            *moving.tool_errors.entry(call.tool).or_default() += 1;
+        }
+    }
+    Ok(())
+}
+
+/// What a stored call came to, as the loop guard compares it.
+async fn outcome_of(claim: &Claim, call: &ToolCall) -> Result<Option<Outcome>, Halt> {
+    let (store, scope) = (&*claim.ports.artifacts, claim.scope());
+    let text = load_text(store, scope, &call.result).await?;
+    let arguments = match &call.error {
+        Some(_) => load_text(store, scope, &call.arguments).await?,
+        None => String::new(),
+    };
+    let code = call.error.as_ref().map(|(code, _)| code.as_str());
+    Ok(Outcome::of(call.state, code, &text, &arguments))
+}
+
+/// Feeds the guard what was judged before, with the overrides between.
+async fn remember_all(claim: &Claim, transcript: &[IterationRecord]) -> Result<Warnings, Halt> {
+    let overrides = claim.ports.reader.loop_overrides(claim.execution.reference()).await?;
+    let mut overrides = overrides.into_iter().peekable();
+    let mut warnings = Warnings::new();
+    for record in transcript {
+        let judged = claim.moving().guard.calls();
+        while let Some(past) = overrides.next_if(|past| past.after_calls <= judged) {
+            claim.moving().guard.forgive(past.pardons);
+        }
+        remember(claim, record, &mut warnings).await?;
+    }
+    for past in overrides {
+        claim.moving().guard.forgive(past.pardons);
+    }
+    claim.moving().has_replayed = true;
+    apply_waiting_overrides(claim).await;
+    Ok(warnings)
 }
 
 /// The worker may have been lost between the failure that was one too many and the end.
@@ -243,6 +284,7 @@ async fn replay_reply(
     conversation: &mut Conversation,
     call: ModelCall,
     tool_calls: Vec<ToolCall>,
+    warnings: &Warnings,
 ) -> Result<Position, Halt> {
     let text = load_text(&*claim.ports.artifacts, claim.scope(), &call.reply_text).await?;
     if !call.estimated {
@@ -259,7 +301,8 @@ async fn replay_reply(
     }
     let mut planned: Vec<Planned> = Vec::new();
     for call in tool_calls {
-        planned.push(replan(claim, call).await?);
+        let warning = warnings.get(&(call.iteration, call.ordinal)).cloned();
+        planned.push(replan(claim, call, warning).await?);
     }
     Ok(Position::ToolCalls(planned))
 }
@@ -279,17 +322,17 @@ fn latest_of_each(tool_calls: Vec<ToolCall>) -> Vec<ToolCall> {
 }
 
 /// A call with a result is done. A lost one is repeated under the same key, and counts as the same call.
-async fn replan(claim: &Claim, call: ToolCall) -> Result<Planned, Halt> {
+async fn replan(claim: &Claim, call: ToolCall, warning: Option<String>) -> Result<Planned, Halt> {
     if call.state != ToolCallState::Lost {
         let text = load_text(&*claim.ports.artifacts, claim.scope(), &call.result).await?;
-        return Ok(Planned { call, todo: Todo::Done(text), warning: None });
+        return Ok(Planned { call, todo: Todo::Done(text), warning: None, arguments: String::new() });
     }
     let arguments = load_text(&*claim.ports.artifacts, claim.scope(), &call.arguments).await?;
     let repeated = plan::repeat(claim, &call);
     let invocation = plan::understand(&claim.pinned()?.agent.tools, &repeated.tool, &arguments);
     let invocation = invocation.map_err(|_| Halt::stop(StopCode::Internal, "A lost call cannot be read again."))?;
     let row = repeated.clone();
-    let started = plan::started_event(&row, arguments, invocation.timeout_ms(claim));
+    let started = plan::started_event(&row, arguments.clone(), invocation.timeout_ms(claim));
     claim.record(|_| (vec![Change::SaveToolCall(Box::new(row))], vec![started])).await?;
-    Ok(Planned { call: repeated, todo: Todo::Do(invocation), warning: None })
+    Ok(Planned { call: repeated, todo: Todo::Do(invocation), warning, arguments })
 }

@@ -7,9 +7,10 @@ use crate::budget::Budget;
 use crate::clock::Timestamp;
 use crate::execution::{ErrorItem, ExecutionStatus, StopReason};
 use crate::ids::{ArtifactId, ModelCallId, PrincipalId, SandboxId, ToolCallId};
+use crate::loop_guard::LoopKind;
 use crate::model_call::{CallState, FinishReason};
 use crate::money::{NanoUsd, TokenUsage};
-use crate::resource::SandboxTier;
+use crate::resource::{LoopAction, SandboxTier};
 use crate::sandbox::OutputStream;
 use crate::tool_call::{SideEffect, ToolCallState};
 
@@ -120,8 +121,26 @@ pub enum Event {
         code: String,
         message: String,
     },
+    LoopDetected {
+        iteration: u32,
+        ordinal: u32,
+        tool_call_id: ToolCallId,
+        loop_kind: LoopKind,
+        period: u32,
+        count: u32,
+        tools: Vec<String>,
+        iterations: Vec<u32>,
+        action: LoopAction,
+        pardoned: bool,
+        message: String,
+    },
     CancelRequested {
         by: PrincipalId,
+    },
+    LoopOverridden {
+        by: PrincipalId,
+        reason: String,
+        pardons: u32,
     },
     ExecutionFinished {
         status: ExecutionStatus,

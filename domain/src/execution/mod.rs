@@ -7,6 +7,7 @@
 pub mod cancel;
 mod item;
 mod model;
+pub mod override_loop;
 mod ports;
 pub mod start;
 mod stop_signal;
@@ -14,8 +15,8 @@ mod stop_signal;
 pub use item::{ErrorItem, Item};
 pub use model::{
     AgentIteration, CallContext, Change, Claimed, Command, CommandKind, Commit, Execution, ExecutionFilter,
-    ExecutionRef, ExecutionStatus, Fence, IterationRecord, NewExecution, Pins, Progress, Renewal, StartOutcome,
-    StopCode, StopReason, StopStep,
+    ExecutionRef, ExecutionStatus, Fence, IterationRecord, LoopOverride, NewExecution, Pins, Progress, Renewal,
+    StartOutcome, StopCode, StopReason, StopStep,
 };
 pub use ports::{ExecutionReader, ExecutionStore};
 pub use stop_signal::{StopCause, StopSignal};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::artifact::Artifact;
+use crate::audit::{AuditAction, AuditRecord};
 use crate::budget::{Budget, Limits, Used};
 use crate::clock::Timestamp;
 use crate::ctx::{Principal, Scope};
@@ -328,6 +329,13 @@ pub enum Change {
     },
     /// A command is done with.
     ApplyCommand(CommandId),
+    /// Where the loop guard was when a person overrode it.
+    AddLoopOverride {
+        /// The command that did.
+        command: CommandId,
+        /// From where on what.
+        at: LoopOverride,
+    },
 }
 
 /// One iteration: a model request, its reply, the tool calls that it asked for and their results.
@@ -370,12 +378,31 @@ pub struct Renewal {
     pub commands: Vec<Command>,
 }
 
+/// An override of the loop guard, in its place among the calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoopOverride {
+    /// How many tool calls the guard had judged.
+    pub after_calls: u32,
+    /// How many further findings are let pass.
+    pub pardons: u32,
+}
+
 /// What somebody wants of a running execution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+///
+/// Its name is a column of the inbox; what it carries is stored beside it, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "body", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum CommandKind {
     /// Stop it.
     Cancel,
+    /// Forget what the loop guard has seen so far, and go on.
+    #[serde(rename_all = "camelCase")]
+    OverrideLoop {
+        /// Why, in the words of whoever wants it.
+        reason: String,
+        /// How many further findings of the loop guard are let pass.
+        pardons: u32,
+    },
 }
 
 /// A command in the inbox.
@@ -389,6 +416,28 @@ pub struct Command {
     pub by: PrincipalId,
     /// When it was written.
     pub created_at: Timestamp,
+}
+
+impl Command {
+    /// What the audit log keeps of it, in the same transaction; None where the event log says enough.
+    pub fn audit_record(&self, execution: ExecutionRef) -> Option<AuditRecord> {
+        match &self.kind {
+            CommandKind::Cancel => None,
+            CommandKind::OverrideLoop { reason, pardons } => Some(AuditRecord {
+                at: self.created_at,
+                by: self.by,
+                action: AuditAction::ExecutionOverrideLoop,
+                target: execution.id.to_string(),
+                reason: reason.clone(),
+                detail: [
+                    ("commandId".to_owned(), self.id.to_string().into()),
+                    ("pardons".to_owned(), (*pardons).into()),
+                ]
+                .into_iter()
+                .collect(),
+            }),
+        }
+    }
 }
 
 /// Which executions a list shows.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::model::{
-    Claimed, Command, Commit, Execution, ExecutionFilter, ExecutionRef, Fence, IterationRecord, NewExecution, Renewal,
-    StartOutcome,
+    Claimed, Command, Commit, Execution, ExecutionFilter, ExecutionRef, Fence, IterationRecord, LoopOverride,
+    NewExecution, Renewal, StartOutcome,
 };
 use crate::artifact::Artifact;
 use crate::clock::Timestamp;
@@ -82,6 +82,9 @@ pub trait ExecutionReader: Send + Sync {
 
     /// All iterations of an execution with their calls, oldest first.
     async fn transcript(&self, execution: ExecutionRef) -> Result<Vec<IterationRecord>, StoreError>;
+
+    /// The overrides of the loop guard that were applied to an execution, in the order of their places.
+    async fn loop_overrides(&self, execution: ExecutionRef) -> Result<Vec<LoopOverride>, StoreError>;
 
     /// The model call with this id, and whose it is.
     async fn model_call(&self, scope: Scope, id: ModelCallId) -> Result<Option<(ExecutionId, ModelCall)>, StoreError>;

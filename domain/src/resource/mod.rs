@@ -9,6 +9,7 @@ mod add_version;
 mod archive;
 mod content;
 mod create;
+mod loop_policy;
 mod model;
 mod ports;
 mod publish;
@@ -19,10 +20,11 @@ pub use add_version::{AddVersion, add_version};
 pub use archive::archive;
 pub use content::{Content, Publication, ResourcePorts};
 pub use create::{CreateResource, Written, create};
+pub use loop_policy::{LoopAction, LoopPolicy, PartialLoopPolicy};
 pub use model::{
-    AgentSpec, CredentialSpec, LoopAction, LoopPolicy, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource,
-    ResourceKind, ResourceVersion, SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxTier,
-    SealedSecret, Spec, VersionState,
+    AgentSpec, CredentialSpec, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource, ResourceKind,
+    ResourceVersion, SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxTier, SealedSecret, Spec,
+    VersionState,
 };
 pub use ports::{ResourceStore, SecretError, SecretStore};
 pub use publish::publish;

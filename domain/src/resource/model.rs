@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::loop_policy::LoopPolicy;
 use crate::budget::Limits;
 use crate::clock::Timestamp;
 use crate::ids::{PriceVersionId, ProjectId, ResourceId, TenantId, VersionId};
@@ -279,34 +280,6 @@ pub struct SandboxProfileSpec {
     pub network: SandboxNetwork,
     /// Time limit of one command.
     pub command_timeout_ms: u32,
-}
-
-/// What to do when the loop guard sees a loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum LoopAction {
-    /// Tell the model.
-    Warn,
-    /// Do not run the call, and tell the model.
-    Block,
-    /// End the execution.
-    Stop,
-}
-
-/// How the loop guard judges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LoopPolicy {
-    /// What it does.
-    pub on_loop: LoopAction,
-    /// The Nth identical call in a row, with unchanged results, is a loop.
-    pub max_identical_calls: u32,
-}
-
-impl Default for LoopPolicy {
-    fn default() -> Self {
-        Self { on_loop: LoopAction::Stop, max_identical_calls: 3 }
-    }
 }
 
 /// Instructions, a model, tools and limits.

@@ -130,13 +130,7 @@ fn agent(spec: &AgentSpec, known_tools: &[&str]) -> Vec<InvalidInput> {
             faults.push(InvalidInput::new(["spec", "tools", &place], "SANDBOX_PROFILE_MISSING", message));
         }
     }
-    if spec.loop_policy.max_identical_calls < 2 {
-        faults.push(InvalidInput::new(
-            ["spec", "loopPolicy", "maxIdenticalCalls"],
-            "OUT_OF_RANGE",
-            "must be at least 2",
-        ));
-    }
+    faults.extend(spec.loop_policy.validate(&["spec", "loopPolicy"]));
     faults
 }
 

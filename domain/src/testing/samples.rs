@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::access::{AccessStore, IdentityStore, Project, Tenant};
 use crate::artifact::{Artifact, ArtifactKind, StoredText, sha256_hex};
+use crate::audit::AuditLog;
 use crate::budget::{Limits, Used};
 use crate::clock::{Clock, Timestamp};
 use crate::cost::CostReader;
@@ -42,6 +43,7 @@ pub struct Ports {
     pub identity: Arc<dyn IdentityStore>,
     pub prices: Arc<dyn PriceStore>,
     pub costs: Arc<dyn CostReader>,
+    pub audit: Arc<dyn AuditLog>,
     pub clock: Arc<dyn Clock>,
 }
 

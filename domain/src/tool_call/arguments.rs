@@ -1,8 +1,10 @@
 //! Arguments: strict parsing and the fingerprint.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -27,11 +29,13 @@ pub fn parse_strict(text: &str) -> Result<Arguments, String> {
     }
 }
 
-/// Hexadecimal SHA-256 over the tool's name and its arguments in canonical JSON (RFC 8785 for what models write: keys
-/// sorted, no white space, integers in decimal). Arguments that are no JSON count as their raw text.
+/// Hexadecimal SHA-256 over the tool's name and its arguments in canonical JSON: RFC 8785 (keys sorted, no white space),
+/// but an integer keeps all its digits, since two neighbouring 64-bit ids are two calls. Arguments that are no JSON count
+/// as their raw text.
 pub fn fingerprint(tool: &str, arguments: &str) -> String {
     let canonical = match parse_strict(arguments) {
-        Ok(map) => canonical(&Value::Object(map)),
+        Ok(map) if map.is_empty() => "{}".to_owned(),
+        Ok(_) => canonical(arguments).unwrap_or_else(|_| arguments.to_owned()),
         Err(_) => arguments.to_owned(),
     };
     let mut hash = Sha256::new();
@@ -41,23 +45,43 @@ pub fn fingerprint(tool: &str, arguments: &str) -> String {
     data_encoding::HEXLOWER.encode(&hash.finalize())
 }
 
-fn canonical(value: &Value) -> String {
-    match value {
-        Value::Object(map) => {
-            let mut keys: Vec<_> = map.keys().collect();
-            keys.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
-            let members: Vec<_> =
-                keys.into_iter().map(|key| format!("{}:{}", Value::from(key.as_str()), canonical(&map[key]))).collect();
-            format!("{{{}}}", members.join(","))
+/// Works on the text, since a parsed number may have lost digits. The text was parsed before, and so is not too deep.
+fn canonical(text: &str) -> Result<String, serde_json::Error> {
+    let text = text.trim();
+    match text.as_bytes().first() {
+        Some(b'{') => {
+            let map: HashMap<String, &RawValue> = serde_json::from_str(text)?;
+            let mut members: Vec<_> = map.iter().collect();
+            members.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+            let members: Result<Vec<_>, serde_json::Error> = members
+                .into_iter()
+                .map(|(key, value)| Ok(format!("{}:{}", Value::from(key.as_str()), canonical(value.get())?)))
+                .collect();
+            Ok(format!("{{{}}}", members?.join(",")))
         }
-        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
-        // 1.0 and 1 are the same number.
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e15 => format!("{float:.0}"),
-            Some(_) | None => number.to_string(),
-        },
-        Value::Null | Value::Bool(_) | Value::String(_) => value.to_string(),
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(text)?;
+            let items: Result<Vec<_>, _> = items.into_iter().map(|item| canonical(item.get())).collect();
+            Ok(format!("[{}]", items?.join(",")))
+        }
+        Some(b'"') => Ok(Value::from(serde_json::from_str::<String>(text)?).to_string()),
+        Some(b'-' | b'0'..=b'9') => canonical_number(text),
+        Some(_) | None => Ok(text.to_owned()),
     }
+}
+
+/// 1.0, 1e0 and 1 are the same number, and so are 0 and -0.
+fn canonical_number(text: &str) -> Result<String, serde_json::Error> {
+    const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(if digits == "0" { digits.to_owned() } else { text.to_owned() });
+    }
+    let number: f64 = serde_json::from_str(text)?;
+    if number.fract() == 0.0 && number.abs() < EXACT_BELOW {
+        return Ok(format!("{:.0}", number + 0.0));
+    }
+    Ok(Value::from(number).to_string())
 }
 
 /// Reads any JSON value and refuses duplicate keys, which `serde_json::Value` would silently merge.

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod catalogue;
+mod judge;
 mod model;
 mod output;
 pub mod plan;
@@ -13,6 +14,7 @@ pub mod run;
 
 pub use arguments::{Arguments, fingerprint, parse_strict};
 pub use catalogue::{BuiltInTool, KNOWN_TOOLS, needs_sandbox};
+pub(crate) use judge::warning_of;
 pub use model::{SideEffect, ToolCall, ToolCallState, ToolResult};
 pub use output::CappedOutput;
 

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::arguments::{fingerprint, parse_strict};
 use super::catalogue::BuiltInTool;
+use super::judge::{LOOP_DETECTED, Ruling, judge_all};
 use super::model::{SideEffect, ToolCall, ToolCallState, ToolResult};
 use crate::agent::{Claim, Halt, Moving};
 use crate::artifact::{StoredText, store_text};
@@ -12,12 +13,11 @@ use crate::budget::Limit;
 use crate::event::{Event, EventError};
 use crate::execution::{Change, StopCode};
 use crate::ids::ToolCallId;
-use crate::loop_guard::Verdict;
+use crate::loop_guard::with_warning;
 use crate::model_call::{RequestedToolCall, ToolDefinition};
 use crate::resource::LoopAction;
 use crate::sandbox::Program;
 
-const LOOP_DETECTED: &str = "LOOP_DETECTED";
 const BUDGET_EXCEEDED: &str = "BUDGET_EXCEEDED";
 const MAX_READ_BYTES: u64 = 64 * 1024;
 const MAX_NOTE_BYTES: usize = 16 * 1024;
@@ -75,6 +75,8 @@ pub struct Planned {
     pub todo: Todo,
     /// A word of the loop guard to the model.
     pub warning: Option<String>,
+    /// The arguments, as the model wrote them.
+    pub arguments: String,
 }
 
 /// What is left to do about a tool call.
@@ -88,9 +90,11 @@ pub enum Todo {
 
 /// A tool call as the model asked for it, checked as far as it can be without the budget.
 pub struct Proposed {
-    call: ToolCall,
-    arguments: String,
-    invocation: Result<Invocation, ToolResult>,
+    pub(super) call: ToolCall,
+    pub(super) arguments: String,
+    pub(super) invocation: Result<Invocation, ToolResult>,
+    /// What the loop guard found.
+    pub(super) ruling: Ruling,
 }
 
 impl Proposed {
@@ -102,7 +106,7 @@ impl Proposed {
             let place = (iteration, u32::try_from(ordinal).unwrap_or(u32::MAX));
             let call = new_row(claim, place, request, arguments);
             let invocation = understand(&claim.pinned()?.agent.tools, &request.name, &request.arguments);
-            proposed.push(Self { call, arguments: request.arguments.clone(), invocation });
+            proposed.push(Self { call, arguments: request.arguments.clone(), invocation, ruling: Ruling::default() });
         }
         Ok(proposed)
     }
@@ -132,9 +136,9 @@ impl Plan {
         events: &mut Vec<Event>,
     ) -> Self {
         let mut plan = Self::default();
-        let judged: Vec<_> =
-            proposed.into_iter().map(|proposed| judge(claim, moving, proposed, &mut plan.halt)).collect();
-        let wanted = judged.iter().filter(|(proposed, _)| proposed.invocation.is_ok()).count();
+        let mut judged = proposed;
+        plan.halt = judge_all(claim, moving, &mut judged);
+        let wanted = judged.iter().filter(|proposed| proposed.invocation.is_ok()).count();
         let mut budget = claim.budget_of(moving);
         let granted = match (&plan.halt, budget.reserve_tool_calls(u32::try_from(wanted).unwrap_or(u32::MAX))) {
             (Some(_), _) => 0,
@@ -151,7 +155,7 @@ impl Plan {
             }
         }
         let mut left = granted;
-        for (mut proposed, warning) in judged {
+        for mut proposed in judged {
             proposed.invocation = proposed.invocation.and_then(|invocation| match left.checked_sub(1) {
                 Some(rest) => {
                     left = rest;
@@ -159,7 +163,7 @@ impl Plan {
                 }
                 None => Err(over_the_limit(plan.halt.as_ref())),
             });
-            plan.calls.push(planned(claim, proposed, warning, changes, events));
+            plan.calls.push(planned(claim, proposed, changes, events));
         }
         plan
     }
@@ -188,35 +192,6 @@ pub(crate) fn end_of(claim: &Claim, calls: &[ToolCall]) -> Result<Option<Halt>, 
     }))
 }
 
-fn judge(
-    claim: &Claim,
-    moving: &mut Moving,
-    mut proposed: Proposed,
-    halt: &mut Option<Halt>,
-) -> (Proposed, Option<String>) {
-    let Ok(pinned) = claim.pinned() else { return (proposed, None) };
-    let policy = pinned.agent.loop_policy;
-    let call = &proposed.call;
-    let verdict = moving.guard.judge(&call.fingerprint, call.iteration, policy.max_identical_calls);
-    let Verdict::Loop { count, iterations } = verdict else { return (proposed, None) };
-    let evidence = format!(
-        "{} was called {count} times in a row with equal arguments and results (iterations {iterations:?})",
-        call.tool
-    );
-    match policy.on_loop {
-        LoopAction::Warn => (proposed, Some(format!("Warning: {evidence}. Try something else."))),
-        LoopAction::Block => {
-            proposed.invocation = Err(ToolResult::ended(ToolCallState::Refused, LOOP_DETECTED, evidence));
-            (proposed, None)
-        }
-        LoopAction::Stop => {
-            proposed.invocation = Err(ToolResult::ended(ToolCallState::Refused, LOOP_DETECTED, evidence.clone()));
-            *halt = Some(Halt::stop(StopCode::LoopDetected, format!("Stopped: {evidence}.")));
-            (proposed, None)
-        }
-    }
-}
-
 fn over_the_limit(halt: Option<&Halt>) -> ToolResult {
     match halt {
         None | Some(Halt::Limit(_)) => {
@@ -226,19 +201,17 @@ fn over_the_limit(halt: Option<&Halt>) -> ToolResult {
     }
 }
 
-fn planned(
-    claim: &Claim,
-    proposed: Proposed,
-    warning: Option<String>,
-    changes: &mut Vec<Change>,
-    events: &mut Vec<Event>,
-) -> Planned {
-    let Proposed { mut call, arguments, invocation } = proposed;
+fn planned(claim: &Claim, proposed: Proposed, changes: &mut Vec<Change>, events: &mut Vec<Event>) -> Planned {
+    let Proposed { mut call, arguments, invocation, ruling: Ruling { warning, event } } = proposed;
     let timeout_ms = invocation.as_ref().ok().and_then(|invocation| invocation.timeout_ms(claim));
-    events.push(started_event(&call, arguments, timeout_ms));
+    events.push(started_event(&call, arguments.clone(), timeout_ms));
+    events.extend(event);
     let todo = match invocation {
         Ok(invocation) => Todo::Do(invocation),
-        Err(result) => {
+        Err(mut result) => {
+            if let Some(warning) = &warning {
+                result.text = with_warning(&result.text, warning);
+            }
             call.ended_at = Some(call.started_at);
             fill(&mut call, &result, StoredText::Inline(result.text.clone()));
             events.push(finished_event(&call, &result.text, 0));
@@ -246,7 +219,7 @@ fn planned(
         }
     };
     changes.push(Change::SaveToolCall(Box::new(call.clone())));
-    Planned { call, todo, warning }
+    Planned { call, todo, warning, arguments }
 }
 
 /// The event that tells that a tool call may start. Arguments that are too long for the log are cut; the row has them.

@@ -15,6 +15,7 @@ use crate::artifact::{Artifact, ArtifactKind, media_type, sha256_hex, store_text
 use crate::event::Event;
 use crate::execution::{Change, StopCause, StopCode};
 use crate::ids::{ArtifactId, ToolCallId};
+use crate::loop_guard::{Outcome, with_warning};
 use crate::model_call::run::millis;
 use crate::sandbox::{Exit, LiveSandbox, OutputSink, OutputStream, Program, SandboxError};
 
@@ -35,7 +36,7 @@ pub async fn run_all(claim: &Claim, planned: Vec<Planned>) -> Result<Vec<(ToolCa
 }
 
 async fn one(claim: &Claim, planned: Planned) -> Result<(ToolCallId, String), Halt> {
-    let Planned { call, todo, warning } = planned;
+    let Planned { call, todo, warning, arguments } = planned;
     // The model knows the call by the id that it was asked under, which is also its idempotency key.
     let asked_as = call.idempotency_key.parse().unwrap_or(call.id);
     let invocation = match todo {
@@ -48,10 +49,12 @@ async fn one(claim: &Claim, planned: Planned) -> Result<(ToolCallId, String), Ha
         Err(Refusal { result, halt }) => (result, halt, Outputs::default()),
     };
     if let Some(warning) = warning {
-        result.text = format!("{}\n{warning}", result.text);
+        result.text = with_warning(&result.text, &warning);
     }
     let duration = claim.ports.clock.monotonic().saturating_sub(began);
-    let limit = finish(claim, call, &result, outputs, duration).await?;
+    let code = result.error.as_ref().map(|(code, _)| code.as_str());
+    let outcome = Outcome::of(result.state, code, &result.text, &arguments);
+    let limit = finish(claim, call, Ended { result: &result, outcome, outputs, duration }).await?;
     match halt.or(limit) {
         Some(halt) => Err(halt),
         None => Ok((asked_as, result.text)),
@@ -302,14 +305,18 @@ fn warning_event(code: &str, message: String) -> Event {
     Event::WarningRaised { code: code.to_owned(), message }
 }
 
-/// Records the result, its files and their events in one commit. Names the limit when a tool failed too often.
-async fn finish(
-    claim: &Claim,
-    mut call: ToolCall,
-    result: &ToolResult,
+/// How a call ended, and what it left.
+struct Ended<'a> {
+    result: &'a ToolResult,
+    /// What the loop guard compares.
+    outcome: Option<Outcome>,
     outputs: Outputs,
     duration: Duration,
-) -> Result<Option<Halt>, Halt> {
+}
+
+/// Records the result, its files and their events in one commit. Names the limit when a tool failed too often.
+async fn finish(claim: &Claim, mut call: ToolCall, ended: Ended<'_>) -> Result<Option<Halt>, Halt> {
+    let Ended { result, outcome, outputs, duration } = ended;
     let stored = store_text(&*claim.ports.artifacts, claim.scope(), result.text.clone()).await?;
     fill(&mut call, result, stored);
     call.ended_at = Some(claim.ports.clock.now());
@@ -322,7 +329,9 @@ async fn finish(
     let mut too_many_errors = None;
     claim
         .record(|moving| {
-            moving.guard.note_result(&call.fingerprint, call.iteration, sha256_hex(result.text.as_bytes()));
+            if let Some(outcome) = outcome {
+                moving.guard.note(call.iteration, call.ordinal, outcome);
+            }
             if result.state == ToolCallState::Failed {
                 let errors = moving.tool_errors.entry(call.tool.clone()).or_default();
                 *errors += 1;

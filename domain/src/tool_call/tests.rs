@@ -19,8 +19,36 @@ fn fingerprints_ignore_key_order_and_white_space_and_nothing_else() {
     let same = fingerprint("f", r#"{"x":1,"y":[1,{"a":null,"b":2}]}"#);
     assert_eq!(same, fingerprint("f", "{ \"y\": [1.0, {\"b\":2,\"a\":null}], \"x\": 1 }"));
     assert_ne!(same, fingerprint("g", r#"{"x":1,"y":[1,{"a":null,"b":2}]}"#));
-    let neighbours = [r#"{"id":9007199254740992}"#, r#"{"id":9007199254740993}"#];
-    assert_ne!(fingerprint("f", neighbours[0]), fingerprint("f", neighbours[1]));
+}
+
+#[test]
+fn fingerprints_tell_neighbouring_ids_apart_of_any_length() {
+    let neighbours = [
+        ("9007199254740992", "9007199254740993"),
+        ("9223372036854775807", "9223372036854775806"),
+        ("-9223372036854775808", "-9223372036854775807"),
+        ("18446744073709551615", "18446744073709551614"),
+        ("340282366920938463463374607431768211455", "340282366920938463463374607431768211454"),
+    ];
+    for (one, other) in neighbours {
+        let of = |id: &str| fingerprint("f", &format!(r#"{{"rows":[{{"id":{id}}}]}}"#));
+        assert_ne!(of(one), of(other), "{one}");
+        assert_eq!(of(one), fingerprint("f", &format!(r#" {{ "rows" : [ {{ "id" : {one} }} ] }} "#)));
+    }
+}
+
+#[test]
+fn fingerprints_know_a_number_in_each_of_its_spellings() {
+    let of = |number: &str| fingerprint("f", &format!(r#"{{"n":{number}}}"#));
+    for (one, other) in
+        [("1", "1.0"), ("100", "1e2"), ("0", "-0"), ("0", "-0.0"), ("0.5", "5e-1"), ("1e300", "1.0e300")]
+    {
+        assert_eq!(of(one), of(other), "{one} {other}");
+    }
+    assert_ne!(of("1"), of("-1"));
+    assert_ne!(of("1"), of("\"1\""));
+    assert_eq!(fingerprint("f", ""), fingerprint("f", "{}"));
+    assert_eq!(fingerprint("f", r#"{"a":"\u0041"}"#), fingerprint("f", r#"{"a":"A"}"#));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! the source of [`domain::error::StoreError::Unavailable`].
 
 mod access;
+mod audit;
 mod claims;
 mod commits;
 mod costs;

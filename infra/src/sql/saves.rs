@@ -9,7 +9,7 @@ use super::rows::{
 };
 use domain::artifact::Artifact;
 use domain::clock::Timestamp;
-use domain::execution::{AgentIteration, Change, ExecutionRef, Fence, Progress};
+use domain::execution::{AgentIteration, Change, ExecutionRef, Fence, LoopOverride, Progress};
 use domain::ids::CommandId;
 use domain::model_call::ModelCall;
 use domain::sandbox::Sandbox;
@@ -25,6 +25,7 @@ pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, chang
         Change::AddArtifact(artifact) => add_artifact(transaction, execution, artifact).await,
         Change::StartAttempt { number, started_at } => start_attempt(transaction, fence, *number, *started_at).await,
         Change::ApplyCommand(command) => apply_command(transaction, execution, *command).await,
+        Change::AddLoopOverride { command, at } => add_loop_override(transaction, execution, *command, *at).await,
     }
 }
 
@@ -199,4 +200,14 @@ async fn apply_command(
         now(transaction)
     );
     execute(transaction, &sql, [id(execution.tenant_id), id(execution.id), id(command)]).await.map(|_| ())
+}
+
+async fn add_loop_override(
+    transaction: &DatabaseTransaction,
+    execution: ExecutionRef,
+    command: CommandId,
+    at: LoopOverride,
+) -> Result<(), Fault> {
+    let columns = [("after_calls", int(at.after_calls)), ("pardons", int(at.pardons))];
+    save_row(transaction, "loop_override", &key(execution, ("command_id", id(command))), &columns).await
 }

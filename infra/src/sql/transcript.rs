@@ -6,12 +6,14 @@ use sea_orm::{QueryResult, Value};
 use super::fault::Fault;
 use super::query::{all, marks, one};
 use super::rows::{Row, id};
-use super::{SqlStore, executions, starts};
+use super::{SqlStore, executions, inbox, starts};
 use domain::artifact::Artifact;
 use domain::clock::Timestamp;
 use domain::ctx::{Page, PageRequest, Scope};
 use domain::error::StoreError;
-use domain::execution::{AgentIteration, Execution, ExecutionFilter, ExecutionReader, ExecutionRef, IterationRecord};
+use domain::execution::{
+    AgentIteration, Execution, ExecutionFilter, ExecutionReader, ExecutionRef, IterationRecord, LoopOverride,
+};
 use domain::ids::{ArtifactId, ExecutionId, ModelCallId, SandboxId, ToolCallId};
 use domain::model_call::ModelCall;
 use domain::money::TokenUsage;
@@ -68,6 +70,10 @@ impl ExecutionReader for SqlStore {
 
     async fn transcript(&self, execution: ExecutionRef) -> Result<Vec<IterationRecord>, StoreError> {
         Ok(transcript(self, execution).await?)
+    }
+
+    async fn loop_overrides(&self, execution: ExecutionRef) -> Result<Vec<LoopOverride>, StoreError> {
+        Ok(inbox::loop_overrides(self.reader(), execution).await?)
     }
 
     async fn model_call(

@@ -225,6 +225,7 @@ fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
         identity: shared.clone(),
         prices: shared.clone(),
         costs: shared.clone(),
+        audit: shared.clone(),
         clock: clock.clone(),
     }
 }

@@ -89,6 +89,7 @@ contracts! {
         strangers_have_no_facts,
         an_agent_has_one_service_identity,
     ],
+    audit: [an_audited_command_leaves_its_record, records_form_a_chain_in_each_tenant],
     identity: [
         a_tenant_is_made_once,
         a_foreign_tenant_sees_nobody,

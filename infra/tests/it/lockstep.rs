@@ -139,8 +139,12 @@ impl Generator {
 
     fn command(&mut self) -> Command {
         let created_at = self.at();
-        let command =
-            Command { id: self.samples.command_id(), kind: CommandKind::Cancel, by: self.home.owner, created_at };
+        let kind = if self.random.one_in(3) {
+            CommandKind::OverrideLoop { reason: format!("reason {created_at:?}"), pardons: 2 }
+        } else {
+            CommandKind::Cancel
+        };
+        let command = Command { id: self.samples.command_id(), kind, by: self.home.owner, created_at };
         self.commands.push(command.clone());
         command
     }

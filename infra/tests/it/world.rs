@@ -66,13 +66,14 @@ pub fn ports(store: &SqlStore) -> Ports {
         identity: Arc::new(store.clone()),
         prices: Arc::new(store.clone()),
         costs: Arc::new(store.clone()),
+        audit: Arc::new(store.clone()),
         clock: Arc::new(SystemClock::new()),
     }
 }
 
 /// Table, columns and key. Times that the database's own clock gives (ends of leases) differ between runs and are left
 /// out.
-const DUMPED: [(&str, &str, &str); 9] = [
+const DUMPED: [(&str, &str, &str); 12] = [
     (
         "execution",
         "id, status, open_since, iteration, attempt, stop_reason, answer, started_at, ended_at, used_iterations, \
@@ -82,6 +83,13 @@ const DUMPED: [(&str, &str, &str); 9] = [
     ),
     ("idempotency", "tenant_id, operation, key_hash, request_hash, execution_id, expires_at", "key_hash"),
     ("execution_command", "execution_id, id, kind, requested_by, created_at", "id"),
+    ("execution_command_body", "execution_id, command_id, body", "command_id"),
+    ("loop_override", "execution_id, command_id, after_calls, pardons", "command_id"),
+    (
+        "audit",
+        "tenant_id, sequence, previous_hash, at, requested_by, action, target, reason, detail",
+        "tenant_id, sequence",
+    ),
     ("node_attempt", "execution_id, number, epoch, started_at, ended_at, outcome", "execution_id, number"),
     ("agent_iteration", "execution_id, number, agent_state_ref, started_at, ended_at", "execution_id, number"),
     ("model_call", "execution_id, id, state, alias, cost_nano_usd, reply_text, started_at, ended_at", "id"),

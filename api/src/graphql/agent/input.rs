@@ -13,8 +13,18 @@ use crate::graphql::user_error::{Faults, Parsed};
 pub struct LoopPolicyInput {
     /// What it does.
     on_loop: LoopAction,
-    /// The Nth identical call in a row, with unchanged results, is a loop; at least 2.
+    /// The Nth identical call with unchanged results, with nothing new done in between, is a loop; at least 2.
     max_identical_calls: i32,
+    /// When a tool has given the same error in N iterations, with nothing new done in between, its next call is a loop;
+    /// at least 2. When left out 3, or maxIdenticalCalls where that is greater.
+    max_repeated_errors: Option<i32>,
+    /// A cycle of 2 to 5 calls with unchanged results is a loop when it is completed for the Nth time; at least 2. When
+    /// left out 3, or maxIdenticalCalls where that is greater.
+    max_cycles: Option<i32>,
+    /// An identical call may be made N times although its results change, when nothing else that is new is done in
+    /// between; and N times with unchanged results, whatever is done in between. At least 2; when left out 10, or
+    /// maxIdenticalCalls where that is greater.
+    max_polls: Option<i32>,
 }
 
 /// What a version of an agent says.
@@ -90,13 +100,24 @@ impl AgentVersionCreateInput {
     }
 }
 
+impl LoopPolicyInput {
+    /// What is not greater than 0 becomes 0, and the domain's rule reports it.
+    fn read(self) -> resource::LoopPolicy {
+        let threshold = |value: i32| u32::try_from(value).unwrap_or(0);
+        resource::LoopPolicy::from(resource::PartialLoopPolicy {
+            on_loop: self.on_loop.into(),
+            max_identical_calls: Some(threshold(self.max_identical_calls)),
+            max_repeated_errors: self.max_repeated_errors.map(threshold),
+            max_cycles: self.max_cycles.map(threshold),
+            max_polls: self.max_polls.map(threshold),
+        })
+    }
+}
+
 impl AgentSpecInput {
     fn read(self, faults: &mut Faults) -> Content {
         let limits = self.limits.map(|limits| limits.read(&["spec", "limits"], faults));
-        let policy = self.loop_policy.map(|policy| resource::LoopPolicy {
-            on_loop: policy.on_loop.into(),
-            max_identical_calls: u32::try_from(policy.max_identical_calls).unwrap_or(0),
-        });
+        let policy = self.loop_policy.map(LoopPolicyInput::read);
         Content::Spec(Spec::Agent(resource::AgentSpec {
             instructions: self.instructions,
             model_id: faults.id(&["spec", "modelId"], &self.model_id),

@@ -8,5 +8,5 @@ mod query;
 
 pub use limits::LimitsInput;
 pub use mutation::AgentMutation;
-pub use object::{Agent, AgentVersion};
+pub use object::{Agent, AgentVersion, LoopAction};
 pub use query::AgentQuery;

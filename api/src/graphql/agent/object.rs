@@ -73,13 +73,26 @@ impl AgentVersion {
 pub struct LoopPolicy {
     /// What it does.
     on_loop: LoopAction,
-    /// The Nth identical call in a row, with unchanged results, is a loop.
+    /// The Nth identical call with unchanged results, with nothing new done in between, is a loop.
     max_identical_calls: i32,
+    /// When a tool has given the same error in N iterations, with nothing new done in between, its next call is a loop.
+    max_repeated_errors: i32,
+    /// A cycle of 2 to 5 calls with unchanged results is a loop when it is completed for the Nth time.
+    max_cycles: i32,
+    /// An identical call may be made N times although its results change, when nothing else that is new is done in
+    /// between; and N times with unchanged results, whatever is done in between.
+    max_polls: i32,
 }
 
 impl From<resource::LoopPolicy> for LoopPolicy {
     fn from(policy: resource::LoopPolicy) -> Self {
-        Self { on_loop: policy.on_loop.into(), max_identical_calls: int(policy.max_identical_calls) }
+        Self {
+            on_loop: policy.on_loop.into(),
+            max_identical_calls: int(policy.max_identical_calls),
+            max_repeated_errors: int(policy.max_repeated_errors),
+            max_cycles: int(policy.max_cycles),
+            max_polls: int(policy.max_polls),
+        }
     }
 }
 

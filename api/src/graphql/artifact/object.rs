@@ -63,7 +63,8 @@ impl Artifact {
         let expires_at = services.clock.now().plus(Duration::from_secs(seconds.ok_or_else(rule)?));
         // Whoever holds the link can open it, so access is asked once more.
         visible_execution(ctx, self.0.execution_id).await?.ok_or_else(ApiError::not_found)?;
-        Ok(services.links.link(principal.tenant_id, &self.0, expires_at))
+        let link = services.links.link(principal.tenant_id, &self.0, expires_at);
+        link.map_err(|error| ApiError::internal(&error))
     }
 }
 

@@ -4,9 +4,10 @@ use async_graphql::{ID, Interface, SimpleObject};
 use domain::event::{Cursor, Event, EventRecord};
 use domain::ids::ExecutionId;
 
+use crate::graphql::agent::LoopAction;
 use crate::graphql::execution::{
-    CallError, CallState, ErrorItem, ExecutionBudget, ExecutionStatus, FinishReason, OutputStream, SideEffect,
-    StopReason, ToolCallState,
+    CallError, CallState, ErrorItem, ExecutionBudget, ExecutionStatus, FinishReason, LoopKind, OutputStream,
+    SideEffect, StopReason, ToolCallState,
 };
 use crate::graphql::money::{Money, TokenUsage};
 use crate::graphql::sandbox_connection::SandboxTier;
@@ -266,10 +267,48 @@ events! {
         message: String = message,
     }
 
+    /// The loop guard caught a tool call. The policy of the agent's version says what becomes of it.
+    LoopDetected(
+        iteration, ordinal, tool_call_id, loop_kind, period, count, tools, iterations, action, pardoned, message
+    ) {
+        /// The iteration whose reply asked for the call.
+        iteration: i32 = int(iteration),
+        /// Its place among the calls of that reply, from 0.
+        ordinal: i32 = int(ordinal),
+        /// The call.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// The kind of the loop.
+        loop_kind: LoopKind = loop_kind.into(),
+        /// How many calls make one round; 1 but for a cycle.
+        period: i32 = int(period),
+        /// How many rounds there were; the call completes the last one.
+        count: i32 = int(count),
+        /// The tools of one round, in their order.
+        tools: Vec<String> = tools,
+        /// The iterations of the matched calls, oldest first: one entry a call, the newest 100.
+        iterations: Vec<i32> = iterations.into_iter().map(int).collect(),
+        /// What the policy does.
+        action: LoopAction = action.into(),
+        /// True when a person let it pass beforehand: the call runs, and the model is told nothing.
+        pardoned: bool = pardoned,
+        /// What was found, for people.
+        message: String = message,
+    }
+
     /// Somebody wants the execution to stop.
     CancelRequested(by) {
         /// The principal.
         by: ID = by.to_string().into(),
+    }
+
+    /// Somebody overrode the loop guard: what it has seen so far is forgotten, and the execution goes on.
+    LoopOverridden(by, reason, pardons) {
+        /// The principal.
+        by: ID = by.to_string().into(),
+        /// Why, in their words.
+        reason: String = reason,
+        /// How many further findings are let pass.
+        pardons: i32 = int(pardons),
     }
 
     /// The execution ended; the last event of its log.

@@ -12,6 +12,7 @@ use super::sandbox::Sandbox;
 use super::status::{ErrorItem, ExecutionStatus, StopReason};
 use crate::graphql::agent::{Agent, AgentVersion};
 use crate::graphql::artifact::Artifact;
+use crate::graphql::audit::AuditRecord;
 use crate::graphql::connection::{Listing, listing, page_request};
 use crate::graphql::context::ContextExt;
 use crate::graphql::error::ApiError;
@@ -165,6 +166,12 @@ impl Execution {
     async fn sandboxes(&self, ctx: &Context<'_>) -> Result<Vec<Sandbox>, ApiError> {
         let rows = ctx.loader()?.load_one(SandboxesOf(self.0.id)).await?;
         Ok(rows.unwrap_or_default().into_iter().map(Sandbox).collect())
+    }
+
+    /// What people decided about it while it ran, oldest first.
+    async fn audit_records(&self, ctx: &Context<'_>) -> Result<Vec<AuditRecord>, ApiError> {
+        let records = ctx.services()?.audit.records_about(self.0.reference().scope(), &self.0.id.to_string()).await?;
+        Ok(records.into_iter().map(AuditRecord).collect())
     }
 }
 

@@ -71,6 +71,20 @@ pub enum StopReasonCode {
     Internal,
 }
 
+/// The kinds of loops that the loop guard knows. Clients must handle values they do not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+#[graphql(remote = "domain::loop_guard::LoopKind")]
+pub enum LoopKind {
+    /// The same call with unchanged results.
+    RepeatedCall,
+    /// A tool gives the same error again and again.
+    RepeatedError,
+    /// Two to five calls in the same order, with unchanged results.
+    Cycle,
+    /// The same call more often than polling may.
+    PollLimit,
+}
+
 /// Why an execution ended, for machines and for people.
 #[derive(SimpleObject)]
 pub struct StopReason {

@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::assert_lease_lost;
-use crate::execution::{Change, Claimed, Command, CommandKind, ExecutionRef, ExecutionStatus, Fence, Progress};
+use crate::execution::{
+    Change, Claimed, Command, CommandKind, ExecutionRef, ExecutionStatus, Fence, LoopOverride, Progress,
+};
 use crate::testing::samples::{LAST_MOMENT_OF_A_DAY as AT, running};
 use crate::testing::{Ports, Samples};
 
@@ -126,14 +128,19 @@ pub async fn commands_reach_the_holder(ports: &Ports) {
     let samples = Samples::new(1);
     let home = samples.home(ports).await;
     let execution = samples.start(ports, &home, AT).await;
-    let command = |at| Command { id: samples.command_id(), kind: CommandKind::Cancel, by: home.owner, created_at: at };
-    let (younger, older) = (command(AT.plus(Duration::from_micros(1))), command(AT));
+    let command = |at, kind| Command { id: samples.command_id(), kind, by: home.owner, created_at: at };
+    let kind = CommandKind::OverrideLoop { reason: "It is late. 遅い".to_owned(), pardons: 3 };
+    let (younger, older) = (command(AT.plus(Duration::from_micros(1)), CommandKind::Cancel), command(AT, kind));
     ports.executions.add_command(execution, &younger).await.unwrap();
     ports.executions.add_command(execution, &older).await.unwrap();
     let claimed = ports.executions.claim_next("w", LONG).await.unwrap().unwrap();
     assert_eq!(claimed.commands, [older.clone(), younger.clone()]);
-    let commit = samples.commit(fence_of(&claimed), 0, vec![Change::ApplyCommand(older.id)]);
-    ports.executions.commit(&commit).await.unwrap();
+    let at = LoopOverride { after_calls: 7, pardons: 3 };
+    let changes = vec![Change::ApplyCommand(older.id), Change::AddLoopOverride { command: older.id, at }];
+    ports.executions.commit(&samples.commit(fence_of(&claimed), 0, changes)).await.unwrap();
+    assert_eq!(ports.reader.loop_overrides(execution).await.unwrap(), [at]);
+    let foreign = ExecutionRef { tenant_id: samples.tenant_id(), ..execution };
+    assert!(ports.reader.loop_overrides(foreign).await.unwrap().is_empty());
     assert_eq!(ports.executions.renew(execution, 1, LONG).await.unwrap().commands, [younger]);
     super::assert_conflict(ports.executions.add_command(execution, &older).await);
 }

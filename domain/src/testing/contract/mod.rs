@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod artifacts;
+pub mod audit;
 pub mod claims;
 pub mod commits;
 pub mod costs;

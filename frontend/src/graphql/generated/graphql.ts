@@ -313,6 +313,8 @@ type RunEvent_IterationFinished_Fragment = { __typename: 'IterationFinished', it
 
 type RunEvent_IterationStarted_Fragment = { __typename: 'IterationStarted', iteration: number, sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_IterationStarted_Fragment' };
 
+type RunEvent_LoopOverridden_Fragment = { __typename: 'LoopOverridden', sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_LoopOverridden_Fragment' };
+
 type RunEvent_ModelCallDelta_Fragment = { __typename: 'ModelCallDelta', modelCallId: string, text: string, sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_ModelCallDelta_Fragment' };
 
 type RunEvent_ModelCallFinished_Fragment = { __typename: 'ModelCallFinished', iteration: number, modelCallId: string, finishReason: FinishReason | null, estimated: boolean, durationMs: number, sequence: string, cursor: string, at: string, modelCallState: CallState, usage: { input: string, cachedInput: string, output: string, reasoning: string, total: string }, cost: { amount: string }, error: { code: string, message: string } | null } & { ' $fragmentName'?: 'RunEvent_ModelCallFinished_Fragment' };
@@ -341,6 +343,7 @@ export type RunEventFragment =
   | RunEvent_ExecutionQueued_Fragment
   | RunEvent_IterationFinished_Fragment
   | RunEvent_IterationStarted_Fragment
+  | RunEvent_LoopOverridden_Fragment
   | RunEvent_ModelCallDelta_Fragment
   | RunEvent_ModelCallFinished_Fragment
   | RunEvent_ModelCallStarted_Fragment
@@ -371,6 +374,7 @@ export type ExecutionEventsSubscription = { executionEvents:
     | { ' $fragmentRefs'?: { 'RunEvent_ExecutionQueued_Fragment': RunEvent_ExecutionQueued_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_IterationFinished_Fragment': RunEvent_IterationFinished_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_IterationStarted_Fragment': RunEvent_IterationStarted_Fragment } }
+    | { ' $fragmentRefs'?: { 'RunEvent_LoopOverridden_Fragment': RunEvent_LoopOverridden_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_ModelCallDelta_Fragment': RunEvent_ModelCallDelta_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_ModelCallFinished_Fragment': RunEvent_ModelCallFinished_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_ModelCallStarted_Fragment': RunEvent_ModelCallStarted_Fragment } }

@@ -1,0 +1,73 @@
+//! The official `osb` command (PyPI `opensandbox-cli`) works with the local runtime.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use e2e::Result;
+use e2e::process::SandboxRuntime;
+use e2e::python::install;
+use serde_json::Value;
+
+struct Osb {
+    program: PathBuf,
+    domain: String,
+    api_key: String,
+}
+
+impl Osb {
+    fn call(&self, arguments: &[&str]) -> Result<Output> {
+        let output = Command::new(&self.program)
+            .args(["--no-color", "--protocol", "http", "--domain", &self.domain, "--api-key", &self.api_key])
+            .args(arguments)
+            .output()?;
+        Ok(output)
+    }
+
+    fn text(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.call(arguments)?;
+        if !output.status.success() {
+            return Err(format!("osb {arguments:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    fn json(&self, arguments: &[&str]) -> Result<Value> {
+        Ok(serde_json::from_str(&self.text(arguments)?)?)
+    }
+}
+
+#[test]
+fn the_official_command_creates_runs_writes_reads_and_kills() -> Result {
+    let commands = install("opensandbox-clients")?;
+    let state = tempfile::tempdir()?;
+    let runtime = SandboxRuntime::start(state.path())?;
+    let osb = Osb {
+        program: commands.join("osb"),
+        domain: runtime.url.replacen("http://", "", 1),
+        api_key: runtime.api_key.clone(),
+    };
+    let created = osb.json(&["sandbox", "create", "--image", "vitrine/code", "-o", "json"])?;
+    let id = created["id"].as_str().ok_or("no id")?;
+
+    assert_eq!(
+        osb.text(&["command", "run", id, "-o", "raw", "--", "sh", "-c", "echo hello; echo; pwd"])?,
+        "hello\n\n/workspace\n"
+    );
+    let failed = osb.call(&["command", "run", id, "-o", "raw", "--", "sh", "-c", "echo before; exit 3"])?;
+    assert_eq!((failed.status.code(), String::from_utf8(failed.stdout)?.as_str()), (Some(1), "before\n"));
+    assert!(String::from_utf8(failed.stderr)?.contains("CommandExecError: 3"));
+
+    osb.text(&["file", "write", id, "/workspace/notes/é.txt", "--content", "first\nsecond é"])?;
+    assert_eq!(osb.text(&["file", "cat", id, "/workspace/notes/é.txt"])?, "first\nsecond é");
+    let local = state.path().join("copy.txt");
+    osb.text(&["file", "download", id, "/workspace/notes/é.txt", path(&local)?])?;
+    assert_eq!(std::fs::read_to_string(local)?, "first\nsecond é");
+
+    osb.text(&["sandbox", "kill", id])?;
+    assert!(!osb.call(&["command", "run", id, "--", "true"])?.status.success(), "it ran in a dead sandbox");
+    Ok(())
+}
+
+fn path(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| "the path is no text".into())
+}
