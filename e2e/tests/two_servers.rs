@@ -25,6 +25,7 @@ const TABLES: &[&str] = &[
     "agent_iteration",
     "model_call",
     "tool_call",
+    "workspace_checkpoint",
     "sandbox",
     "artifact",
     "event_segment",

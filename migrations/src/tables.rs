@@ -187,6 +187,13 @@ const DECISIONS: [(&str, &str); 3] = [
     ),
 ];
 
+const RECOVERY: [(&str, &str); 1] = [(
+    "workspace_checkpoint",
+    "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, iteration {int} NOT NULL, manifest {id},
+     left_out {int} NOT NULL, is_stale {int} NOT NULL, PRIMARY KEY (tenant_id, execution_id, iteration),
+     FOREIGN KEY (tenant_id, execution_id) REFERENCES execution (tenant_id, id)",
+)];
+
 /// A version is only ever added. `model_key` is a hash of both names, short enough for an index.
 const PRICES: [(&str, &str); 1] = [(
     "price_version",
@@ -199,7 +206,7 @@ const PRICES: [(&str, &str); 1] = [(
 
 /// All steps, in the order in which they are applied.
 pub fn steps() -> Vec<Step> {
-    let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(PRICES);
+    let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(RECOVERY).chain(PRICES);
     tables
         .enumerate()
         .map(|(index, (table, body))| Step { name: format!("m{:04}_{table}", index + 1), table, body })

@@ -5,6 +5,7 @@
 //! records. The recovery point is the last settled call: a new claim replays what is stored and sends nothing again.
 //! Nothing here knows a provider, a database or a socket.
 
+pub(crate) mod checkpoint;
 mod claim;
 mod commands;
 mod conversation;

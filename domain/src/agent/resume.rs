@@ -6,6 +6,7 @@ use super::claim::{Claim, Pinned, PinnedSandbox};
 use super::commands::apply_waiting_overrides;
 use super::conversation::Conversation;
 use super::halt::Halt;
+use super::sandbox_session::latest_checkpoint;
 use crate::artifact::{StoredText, load_text};
 use crate::budget::Limit;
 use crate::event::Event;
@@ -16,7 +17,7 @@ use crate::model_call::run::{end_of, finished_event};
 use crate::model_call::{CallState, FinishReason, ModelCall};
 use crate::money::NanoUsd;
 use crate::resource::{ResourceVersion, Spec};
-use crate::sandbox::SandboxTarget;
+use crate::sandbox::{SandboxTarget, WorkspaceCheckpoint};
 use crate::tool_call::plan::{self, Planned, Todo};
 use crate::tool_call::{SideEffect, ToolCall, ToolCallState, ToolResult, warning_of};
 
@@ -53,6 +54,7 @@ pub(super) async fn resume(claim: &Claim) -> Result<(Conversation, Position), Ha
     let last = transcript.last().map(|record| record.iteration.clone());
     claim.moving().open_iteration = last.filter(|iteration| iteration.ended_at.is_none());
     close_open_calls(claim, &mut transcript).await?;
+    claim.sandbox.take_up(&transcript).await;
     if claim.moving().progress.status == ExecutionStatus::Cancelling {
         return Err(Halt::Signal(StopCause::Cancelled));
     }
@@ -114,6 +116,7 @@ async fn close_open_calls(claim: &Claim, transcript: &mut [IterationRecord]) -> 
     let mut closed = Vec::new();
     let mut supersedes_from = None;
     let mut lost = Vec::new();
+    let workspace = WorkspaceCheckpoint::describe(latest_checkpoint(transcript));
     for record in transcript.iter_mut() {
         for call in record.model_calls.iter_mut().filter(|call| call.state == CallState::Started) {
             supersedes_from = supersedes_from.or(Some(call.started_sequence));
@@ -123,7 +126,7 @@ async fn close_open_calls(claim: &Claim, transcript: &mut [IterationRecord]) -> 
             lost.push(call.clone());
         }
         for call in record.tool_calls.iter_mut().filter(|call| call.state == ToolCallState::Started) {
-            let result = close_tool_call(call, now);
+            let result = close_tool_call(call, now, &workspace);
             closed.push(plan::finished_event(call, &result.text, 0));
             changes.push(Change::SaveToolCall(Box::new(call.clone())));
         }
@@ -156,12 +159,15 @@ fn lose_model_call(call: &mut ModelCall, now: crate::clock::Timestamp) {
     call.ended_at = Some(now);
 }
 
-fn close_tool_call(call: &mut ToolCall, now: crate::clock::Timestamp) -> ToolResult {
+fn close_tool_call(call: &mut ToolCall, now: crate::clock::Timestamp, workspace: &str) -> ToolResult {
     let result = match call.side_effect {
         SideEffect::SandboxOnly => ToolResult::ended(
             ToolCallState::Interrupted,
             "INTERRUPTED",
-            "the worker was lost while this ran; it may have run in part, and the workspace is a fresh one",
+            format!(
+                "the worker was lost while this ran; it may have run in part; {workspace}; processes and files outside \
+                 /workspace are gone"
+            ),
         ),
         SideEffect::ReadOnly | SideEffect::Idempotent | SideEffect::SideEffect => {
             ToolResult::ended(ToolCallState::Lost, "LOST", "the worker was lost while this ran")
@@ -183,7 +189,7 @@ async fn replay(
     let warnings = remember_all(claim, &transcript).await?;
     check_tool_errors(claim)?;
     for record in transcript {
-        let IterationRecord { iteration, model_calls, tool_calls } = record;
+        let IterationRecord { iteration, model_calls, tool_calls, workspace: _ } = record;
         position = match model_calls.into_iter().next_back() {
             None => Position::ModelCall(iteration),
             Some(call) => match call.state {

@@ -1,35 +1,102 @@
 //! The sandbox of a claim: made when the first tool needs it, shared by the tools of the run, removed at its end.
+//!
+//! One that is not the first of its execution gets the files of the newest checkpoint before a tool may use it.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex as Plain, PoisonError};
 
 use futures_util::lock::Mutex;
 
+use super::checkpoint::{self, Missed, Workspace};
 use super::claim::{Claim, PinnedSandbox};
 use super::halt::Halt;
 use crate::access::AccessError;
-use crate::artifact::ArtifactKind;
+use crate::artifact::{Artifact, ArtifactKind};
 use crate::event::Event;
-use crate::execution::{Change, StopCode};
+use crate::execution::{Change, IterationRecord, StopCode};
 use crate::ids::SandboxId;
-use crate::sandbox::{LiveSandbox, Sandbox, SandboxError, SandboxRequest, SandboxState};
+use crate::sandbox::{KeptFile, LiveSandbox, Sandbox, SandboxError, SandboxRequest, SandboxState, WorkspaceCheckpoint};
+use crate::tool_call::{ToolCall, ToolCallState};
 
-/// At most one live sandbox.
+/// At most one live sandbox, and what is kept of its workspace.
 #[derive(Default)]
 pub struct SandboxSession {
     live: Mutex<Option<(Sandbox, LiveSandbox)>>,
+    pub(super) workspace: Mutex<Workspace>,
+    row: Plain<Row>,
+}
+
+/// The newest checkpoint as it is to be stored.
+#[derive(Default)]
+struct Row {
+    newest: Option<WorkspaceCheckpoint>,
+    stored: Option<WorkspaceCheckpoint>,
+    /// Whether the execution had a sandbox before the live one.
+    has_had_one: bool,
+    /// Whether the last one of this claim was lost under its tools.
+    was_lost: bool,
+    /// Name and SHA-256 of the outputs that came back with the checkpoint: they are artifacts already.
+    collected: BTreeSet<(String, String)>,
 }
 
 impl SandboxSession {
-    /// The live sandbox; makes one when there is none. Tools that come at the same time wait for the same one.
-    pub async fn get_or_create(&self, claim: &Claim) -> Result<LiveSandbox, Halt> {
+    /// Takes up what earlier claims left.
+    pub(super) async fn take_up(&self, transcript: &[IterationRecord]) {
+        let checkpoint = latest_checkpoint(transcript).cloned();
+        let used = |call: &ToolCall| call.sandbox_id.is_some() || call.state == ToolCallState::Interrupted;
+        let has_had_one = transcript.iter().flat_map(|record| &record.tool_calls).any(used);
+        self.workspace.lock().await.checkpoint.clone_from(&checkpoint);
+        *self.row() = Row { newest: checkpoint.clone(), stored: checkpoint, has_had_one, ..Row::default() };
+    }
+
+    /// Notes a checkpoint; the next result that is recorded carries its row.
+    pub(super) fn set_checkpoint(&self, workspace: &mut Workspace, checkpoint: WorkspaceCheckpoint) {
+        workspace.checkpoint = Some(checkpoint.clone());
+        self.row().newest = Some(checkpoint);
+    }
+
+    /// The row of the newest checkpoint if it was not stored. Called where commits are in order, so that of two calls
+    /// side by side the later commit never carries the older checkpoint.
+    pub(crate) fn unsaved_checkpoint(&self, iteration: u32) -> Option<Change> {
+        let mut row = self.row();
+        if row.newest == row.stored {
+            return None;
+        }
+        let newest = row.newest.clone();
+        row.stored.clone_from(&newest);
+        newest.map(|checkpoint| Change::SaveWorkspace { iteration, checkpoint })
+    }
+
+    /// Whether these bytes are an artifact of this name, and were put back into the sandbox.
+    pub(crate) fn has_collected(&self, name: &str, sha256: &str) -> bool {
+        self.row().collected.contains(&(name.to_owned(), sha256.to_owned()))
+    }
+
+    fn row(&self) -> std::sync::MutexGuard<'_, Row> {
+        self.row.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The live sandbox; makes one when there is none. Tools that come at the same time wait for the same one. Who had
+    /// it made in place of one that was lost, or without all of its files, gets a sentence for the model.
+    pub async fn get_or_create(&self, claim: &Claim) -> Result<(LiveSandbox, Option<String>), Halt> {
         let mut live = self.live.lock().await;
         if let Some((_, sandbox)) = &*live {
-            return Ok(sandbox.clone());
+            return Ok((sandbox.clone(), None));
         }
         let missing = || Halt::stop(StopCode::SandboxUnavailable, "The agent has no sandbox profile.");
         let pinned = claim.pinned()?.sandbox.as_ref().ok_or_else(missing)?;
         authorize(claim, pinned).await?;
         let (row, sandbox) = create(claim, pinned).await?;
         *live = Some((row, sandbox.clone()));
-        Ok(sandbox)
+        let has_had_one = std::mem::replace(&mut self.row().has_had_one, true);
+        let was_lost = std::mem::take(&mut self.row().was_lost);
+        let checkpoint = self.workspace.lock().await.checkpoint.clone();
+        if !was_lost && (!has_had_one || checkpoint.as_ref().is_some_and(WorkspaceCheckpoint::is_whole)) {
+            return Ok((sandbox, None));
+        }
+        let files = WorkspaceCheckpoint::describe(checkpoint.as_ref());
+        let note = format!("[The sandbox is a new one: {files}; processes and files outside /workspace are gone.]");
+        Ok((sandbox, Some(note)))
     }
 
     /// The id of the live sandbox.
@@ -42,6 +109,7 @@ impl SandboxSession {
         let mut live = self.live.lock().await;
         if live.as_ref().is_some_and(|(row, _)| row.id == id) {
             *live = None;
+            self.row().was_lost = true;
         }
     }
 
@@ -58,6 +126,11 @@ impl SandboxSession {
         };
         Some(row)
     }
+}
+
+/// The newest checkpoint of a transcript.
+pub(super) fn latest_checkpoint(transcript: &[IterationRecord]) -> Option<&WorkspaceCheckpoint> {
+    transcript.iter().rev().find_map(|record| record.workspace.as_ref())
 }
 
 async fn authorize(claim: &Claim, pinned: &PinnedSandbox) -> Result<(), Halt> {
@@ -99,7 +172,7 @@ async fn create(claim: &Claim, pinned: &PinnedSandbox) -> Result<(Sandbox, LiveS
         expires_at_micros: row.expires_at,
     };
     save(claim, &row, vec![started]).await?;
-    upload_inputs(claim, &sandbox).await?;
+    fill(claim, &sandbox).await?;
     Ok((row, sandbox))
 }
 
@@ -132,17 +205,38 @@ async fn save(claim: &Claim, row: &Sandbox, events: Vec<Event>) -> Result<(), Ha
     Ok(())
 }
 
-async fn upload_inputs(claim: &Claim, sandbox: &LiveSandbox) -> Result<(), Halt> {
+/// The files of the newest checkpoint; without one, those that came with the start call.
+async fn fill(claim: &Claim, sandbox: &LiveSandbox) -> Result<(), Halt> {
+    let mut workspace = claim.sandbox.workspace.lock().await;
+    let restored = checkpoint::restore(claim, sandbox, &mut workspace).await;
+    let is_restored = restored.map_err(|missed| match missed {
+        Missed::Sandbox(error) => unavailable(&error),
+        Missed::Store(error) => error.into(),
+    })?;
     let files = claim.ports.reader.artifacts(claim.scope(), &[claim.execution.id]).await?;
-    for file in files.into_iter().filter(|file| file.kind == ArtifactKind::Input) {
-        let bytes = claim.ports.artifacts.get(claim.scope(), &file.sha256).await?;
-        let missing = || Halt::stop(StopCode::Internal, format!("The input file {} is missing.", file.name));
-        let path = format!("inputs/{}", file.name);
-        let uploaded =
-            claim.ports.sandboxes.upload(&claim.call_context(), sandbox, &path, bytes.ok_or_else(missing)?).await;
-        uploaded.map_err(|error| unavailable(&error))?;
+    let (inputs, outputs): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.kind == ArtifactKind::Input);
+    if is_restored {
+        claim.sandbox.row().collected = outputs.into_iter().map(|file| (file.name, file.sha256)).collect();
+    } else {
+        let inputs = upload_inputs(claim, sandbox, inputs).await?;
+        let recognised = checkpoint::recognise(claim, sandbox, &mut workspace, inputs).await;
+        recognised.map_err(|error| unavailable(&error))?;
     }
     Ok(())
+}
+
+async fn upload_inputs(claim: &Claim, sandbox: &LiveSandbox, inputs: Vec<Artifact>) -> Result<Vec<KeptFile>, Halt> {
+    let mut uploaded = Vec::new();
+    for file in inputs {
+        let bytes = claim.ports.artifacts.get(claim.scope(), &file.sha256).await?;
+        let missing = || Halt::stop(StopCode::Internal, format!("The input file {} is missing.", file.name));
+        let bytes = bytes.ok_or_else(missing)?;
+        let path = format!("inputs/{}", file.name);
+        let sent = claim.ports.sandboxes.upload(&claim.call_context(), sandbox, &path, bytes.clone()).await;
+        sent.map_err(|error| unavailable(&error))?;
+        uploaded.push(KeptFile::of(&path, 0, &bytes));
+    }
+    Ok(uploaded)
 }
 
 fn unavailable(error: &SandboxError) -> Halt {

@@ -14,7 +14,7 @@ use crate::event::Segment;
 use crate::ids::{CommandId, ExecutionId, PrincipalId, ProjectId, ResourceId, TenantId, VersionId};
 use crate::model_call::ModelCall;
 use crate::resource::PriceVersion;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, WorkspaceCheckpoint};
 use crate::tool_call::ToolCall;
 
 /// Names an execution together with its tenant.
@@ -318,6 +318,13 @@ pub enum Change {
     SaveToolCall(Box<ToolCall>),
     /// A sandbox.
     SaveSandbox(Box<Sandbox>),
+    /// What is kept of the workspace in this iteration.
+    SaveWorkspace {
+        /// The iteration's number.
+        iteration: u32,
+        /// The newest manifest.
+        checkpoint: WorkspaceCheckpoint,
+    },
     /// A file.
     AddArtifact(Artifact),
     /// The end of the attempts with older epochs, and the begin of this one.
@@ -360,6 +367,8 @@ pub struct IterationRecord {
     pub model_calls: Vec<ModelCall>,
     /// Its tool calls, by ordinal, then by time.
     pub tool_calls: Vec<ToolCall>,
+    /// What was kept of the workspace in it; None when nothing in it changed the workspace.
+    pub workspace: Option<WorkspaceCheckpoint>,
 }
 
 /// A claim: the execution as it was found, under the new epoch.

@@ -2,13 +2,19 @@
 //!
 //! It is made when the first tool needs it, belongs to one execution and one lease epoch, and is gone when the
 //! execution ends. Its row is written as an intent before it is asked for, so that one whose answer was lost can be
-//! found by its label and removed.
+//! found by its label and removed. What lies in its workspace is kept after each tool call, so that the next sandbox of
+//! the execution goes on with it.
 
 mod model;
 mod ports;
+mod workspace;
 
 pub use model::{
     Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, Sandbox, SandboxError, SandboxRequest,
     SandboxState, SandboxTarget,
 };
 pub use ports::{OutputSink, SandboxRuntime};
+pub use workspace::{
+    EntryKind, KeptDirectory, KeptFile, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES, Manifest, WorkspaceCheckpoint,
+    WorkspaceEntry,
+};

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::model::{Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget};
+use super::workspace::{KeptDirectory, KeptFile, WorkspaceEntry};
 use crate::execution::CallContext;
 use crate::ids::SandboxId;
 
@@ -54,6 +55,39 @@ pub trait SandboxRuntime: Send + Sync {
     /// The files in `outputs/` that were not seen before or have changed since the last collection. Links are never
     /// followed; number and sizes are bounded, and what does not fit is left out and counted.
     async fn collect(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError>;
+
+    /// Everything below `/workspace`, in no order. Links are listed and not followed.
+    async fn list_workspace(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+    ) -> Result<Vec<WorkspaceEntry>, SandboxError>;
+
+    /// A whole file below `/workspace`; None when there is no such file, or more than `limit` bytes of it.
+    async fn read_file(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        limit: u64,
+    ) -> Result<Option<Bytes>, SandboxError>;
+
+    /// Makes a directory below `/workspace`, or gives one that is there these permission bits.
+    async fn restore_directory(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        directory: &KeptDirectory,
+    ) -> Result<(), SandboxError>;
+
+    /// Writes a file below `/workspace` with its permission bits.
+    async fn restore_file(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        file: &KeptFile,
+        bytes: Bytes,
+    ) -> Result<(), SandboxError>;
 
     /// Removes a sandbox and confirms that it is gone. One that is gone already is a success. Without a remote id it is
     /// looked up by its label.

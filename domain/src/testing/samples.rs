@@ -25,7 +25,7 @@ use crate::model_call::{CallState, FinishReason, ModelCall, RequestedToolCall, S
 use crate::money::{NanoUsd, Price, TokenUsage};
 use crate::price_table::PriceStore;
 use crate::resource::{ResourceStore, SandboxNetwork, SandboxTier};
-use crate::sandbox::{Sandbox, SandboxState};
+use crate::sandbox::{Sandbox, SandboxState, WorkspaceCheckpoint};
 use crate::tool_call::{SideEffect, ToolCall, ToolCallState};
 
 /// 2026-01-01T23:59:59.999900Z: rounding to milliseconds would move it into the next day.
@@ -274,6 +274,11 @@ impl Samples {
             started_at,
             ended_at: Some(started_at.plus(std::time::Duration::from_micros(7))),
         }
+    }
+
+    /// A checkpoint that leaves something out.
+    pub fn workspace(&self) -> WorkspaceCheckpoint {
+        WorkspaceCheckpoint { manifest: Some(sha256_hex(b"manifest")), left_out: 2, is_stale: true }
     }
 
     /// Progress of an execution that ended, with every column set.

@@ -50,10 +50,10 @@ impl BuiltInTool {
     /// What repeating it would do.
     pub const fn side_effect(self) -> SideEffect {
         match self {
-            Self::Note => SideEffect::ReadOnly,
-            Self::RunPython | Self::RunJavaScript | Self::RunShell | Self::WriteFile | Self::ReadFile => {
-                SideEffect::SandboxOnly
-            }
+            Self::Note | Self::ReadFile => SideEffect::ReadOnly,
+            // It replaces the whole file, so that a second time changes nothing.
+            Self::WriteFile => SideEffect::Idempotent,
+            Self::RunPython | Self::RunJavaScript | Self::RunShell => SideEffect::SandboxOnly,
         }
     }
 

@@ -19,6 +19,8 @@ use crate::resource::LoopAction;
 use crate::sandbox::Program;
 
 const BUDGET_EXCEEDED: &str = "BUDGET_EXCEEDED";
+/// Code of a call that was given back before anything of it left.
+pub(super) const NOT_BEGUN: &str = "NOT_BEGUN";
 const MAX_READ_BYTES: u64 = 64 * 1024;
 const MAX_NOTE_BYTES: usize = 16 * 1024;
 const MAX_EVENT_ARGUMENT_BYTES: usize = 64 * 1024;
@@ -54,6 +56,14 @@ impl Invocation {
         match self {
             Self::Run(_) | Self::WriteFile { .. } | Self::ReadFile { .. } => true,
             Self::Note => false,
+        }
+    }
+
+    /// Whether it may change what lies in the workspace.
+    pub(crate) const fn changes_workspace(&self) -> bool {
+        match self {
+            Self::Run(_) | Self::WriteFile { .. } => true,
+            Self::ReadFile { .. } | Self::Note => false,
         }
     }
 
@@ -185,7 +195,10 @@ pub(crate) fn end_of(claim: &Claim, calls: &[ToolCall]) -> Result<Option<Halt>, 
         let limit = claim.budget_of(&claim.moving()).check_active_time().err().unwrap_or(Limit::ToolCalls);
         return Ok(Some(Halt::Limit(limit)));
     }
-    let is_unsure = |call: &&ToolCall| call.state == ToolCallState::Lost && call.side_effect == SideEffect::SideEffect;
+    let has_begun = |call: &ToolCall| call.error.as_ref().is_none_or(|(code, _)| code != NOT_BEGUN);
+    let is_unsure = |call: &&ToolCall| {
+        call.state == ToolCallState::Lost && call.side_effect == SideEffect::SideEffect && has_begun(call)
+    };
     Ok(calls.iter().find(is_unsure).map(|call| {
         let message = format!("{} was lost while it ran and may have acted; a person must look.", call.tool);
         Halt::stop(StopCode::ToolOutcomeUnknown, message)

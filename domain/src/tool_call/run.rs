@@ -9,8 +9,8 @@ use futures_util::future::join_all;
 
 use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::output::CappedOutput;
-use super::plan::{Invocation, Planned, Todo, fill, finished_event};
-use crate::agent::{Claim, Halt};
+use super::plan::{Invocation, NOT_BEGUN, Planned, Todo, fill, finished_event};
+use crate::agent::{Claim, Halt, checkpoint};
 use crate::artifact::{Artifact, ArtifactKind, media_type, sha256_hex, store_text};
 use crate::event::Event;
 use crate::execution::{Change, StopCause, StopCode};
@@ -79,8 +79,8 @@ type Invoked = (ToolResult, Outputs);
 #[derive(Default)]
 struct Outputs {
     files: Vec<(Artifact, Bytes)>,
-    /// Says what of it could not be kept.
-    warning: Option<Event>,
+    /// Say what of it could not be kept.
+    warnings: Vec<Event>,
 }
 
 async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Result<Invoked, Refusal> {
@@ -90,22 +90,35 @@ async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Resu
     if !invocation.needs_sandbox() {
         return Ok((ToolResult::succeeded("Noted."), Outputs::default()));
     }
-    let sandbox = claim.sandbox.get_or_create(claim).await.map_err(no_sandbox)?;
-    match use_sandbox(claim, call, invocation, &sandbox).await {
-        Ok(result) => Ok((result, collect(claim, call, &sandbox).await)),
-        Err(error) if error.sandbox_lost => {
-            claim.sandbox.forget(sandbox.id).await;
-            Ok((ToolResult::ended(ToolCallState::Failed, error.code, error.message), Outputs::default()))
-        }
-        Err(error) => Ok((ToolResult::ended(ToolCallState::Failed, error.code, error.message), Outputs::default())),
+    let (sandbox, note) = claim.sandbox.get_or_create(claim).await.map_err(no_sandbox)?;
+    let (mut result, outputs) = invoke_in(claim, call, invocation, &sandbox).await;
+    if let Some(note) = note {
+        result.text = format!("{}\n{note}", result.text);
     }
+    Ok((result, outputs))
+}
+
+async fn invoke_in(claim: &Claim, call: &ToolCall, invocation: &Invocation, sandbox: &LiveSandbox) -> Invoked {
+    let outcome = use_sandbox(claim, call, invocation, sandbox).await;
+    let mut outputs = Outputs::default();
+    match &outcome {
+        Ok(_) => outputs = collect(claim, call, sandbox).await,
+        Err(error) if error.sandbox_lost => claim.sandbox.forget(sandbox.id).await,
+        Err(_) => {}
+    }
+    let is_live = outcome.as_ref().map_or_else(|error| !error.sandbox_lost, |_| true);
+    if is_live && invocation.changes_workspace() {
+        outputs.warnings.extend(checkpoint::take(claim, sandbox).await);
+    }
+    let failed = |error: SandboxError| ToolResult::ended(ToolCallState::Failed, error.code, error.message);
+    (outcome.unwrap_or_else(failed), outputs)
 }
 
 /// A call that did not begin: the next worker makes it where the execution goes on, and nobody where it ends.
 fn not_begun(halt: Halt) -> Refusal {
     let (state, code, message) = match &halt {
         Halt::Drain | Halt::Journal(_) | Halt::Signal(StopCause::LeaseLost) => {
-            (ToolCallState::Lost, "LOST", "the worker stopped before this began")
+            (ToolCallState::Lost, NOT_BEGUN, "the worker stopped before this began")
         }
         Halt::Stop { .. } | Halt::Limit(_) | Halt::Signal(_) => {
             (ToolCallState::Cancelled, "CANCELLED", "the execution was stopped")
@@ -276,7 +289,7 @@ async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbox) -> Outpu
         Err(error) => {
             tracing::warn!(execution.id = %claim.execution.id, error.code = error.code, "outputs were not collected");
             let message = format!("The files in outputs/ could not be collected. {error}");
-            return Outputs { files: Vec::new(), warning: Some(warning_event("OUTPUTS_NOT_COLLECTED", message)) };
+            return Outputs { files: Vec::new(), warnings: vec![warning_event("OUTPUTS_NOT_COLLECTED", message)] };
         }
     };
     let artifact = |name: String, bytes: &Bytes| Artifact {
@@ -292,12 +305,17 @@ async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbox) -> Outpu
     };
     let left_out = found.left_out;
     Outputs {
-        files: found.files.into_iter().map(|file| (artifact(file.name, &file.bytes), file.bytes)).collect(),
-        warning: (left_out > 0).then(|| {
+        files: found
+            .files
+            .into_iter()
+            .map(|file| (artifact(file.name, &file.bytes), file.bytes))
+            .filter(|(artifact, _)| !claim.sandbox.has_collected(&artifact.name, &artifact.sha256))
+            .collect(),
+        warnings: Vec::from_iter((left_out > 0).then(|| {
             let message =
                 format!("Left out of the artifacts, being too many or too large: {left_out} files in outputs/.");
             warning_event("OUTPUTS_LEFT_OUT", message)
-        }),
+        })),
     }
 }
 
@@ -338,9 +356,10 @@ async fn finish(claim: &Claim, mut call: ToolCall, ended: Ended<'_>) -> Result<O
                 let limit = claim.execution.limits.max_errors_per_tool;
                 too_many_errors = limit.filter(|most| *errors >= *most);
             }
-            let mut events: Vec<_> = rows.iter().map(created_event).chain(outputs.warning).collect();
+            let mut events: Vec<_> = rows.iter().map(created_event).chain(outputs.warnings).collect();
             events.push(finished_event(&call, &result.text, millis(duration)));
             let mut changes: Vec<_> = rows.into_iter().map(Change::AddArtifact).collect();
+            changes.extend(claim.sandbox.unsaved_checkpoint(call.iteration));
             changes.push(Change::SaveToolCall(Box::new(call)));
             (changes, events)
         })

@@ -12,7 +12,7 @@ use domain::clock::Timestamp;
 use domain::execution::{AgentIteration, Change, ExecutionRef, Fence, LoopOverride, Progress};
 use domain::ids::CommandId;
 use domain::model_call::ModelCall;
-use domain::sandbox::Sandbox;
+use domain::sandbox::{Sandbox, WorkspaceCheckpoint};
 use domain::tool_call::ToolCall;
 
 pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, change: &Change) -> Result<(), Fault> {
@@ -22,6 +22,9 @@ pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, chang
         Change::SaveModelCall(call) => save_model_call(transaction, execution, call).await,
         Change::SaveToolCall(call) => save_tool_call(transaction, execution, call).await,
         Change::SaveSandbox(sandbox) => save_sandbox(transaction, execution, sandbox).await,
+        Change::SaveWorkspace { iteration, checkpoint } => {
+            save_workspace(transaction, execution, *iteration, checkpoint).await
+        }
         Change::AddArtifact(artifact) => add_artifact(transaction, execution, artifact).await,
         Change::StartAttempt { number, started_at } => start_attempt(transaction, fence, *number, *started_at).await,
         Change::ApplyCommand(command) => apply_command(transaction, execution, *command).await,
@@ -133,6 +136,20 @@ async fn save_sandbox(
         ("expires_at", optional_time(sandbox.expires_at)),
     ];
     save_row(transaction, "sandbox", &key(execution, ("id", id(sandbox.id))), &columns).await
+}
+
+async fn save_workspace(
+    transaction: &DatabaseTransaction,
+    execution: ExecutionRef,
+    iteration: u32,
+    checkpoint: &WorkspaceCheckpoint,
+) -> Result<(), Fault> {
+    let columns = [
+        ("manifest", checkpoint.manifest.clone().into()),
+        ("left_out", int(checkpoint.left_out)),
+        ("is_stale", flag(checkpoint.is_stale)),
+    ];
+    save_row(transaction, "workspace_checkpoint", &key(execution, ("iteration", int(iteration))), &columns).await
 }
 
 pub(super) async fn add_artifact(

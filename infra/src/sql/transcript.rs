@@ -17,7 +17,7 @@ use domain::execution::{
 use domain::ids::{ArtifactId, ExecutionId, ModelCallId, SandboxId, ToolCallId};
 use domain::model_call::ModelCall;
 use domain::money::TokenUsage;
-use domain::sandbox::Sandbox;
+use domain::sandbox::{Sandbox, WorkspaceCheckpoint};
 use domain::tool_call::ToolCall;
 
 pub(super) const SANDBOX_COLUMNS: [&str; 17] = [
@@ -124,6 +124,7 @@ async fn transcript(store: &SqlStore, execution: ExecutionRef) -> Result<Vec<Ite
     let iterations = all(&snapshot, &select("agent_iteration", "number"), of()).await?;
     let model_calls = all(&snapshot, &select("model_call", "iteration, started_at, id"), of()).await?;
     let tool_calls = all(&snapshot, &select("tool_call", "iteration, ordinal, started_at, id"), of()).await?;
+    let workspaces = all(&snapshot, &select("workspace_checkpoint", "iteration"), of()).await?;
     snapshot.rollback().await?;
 
     let mut records: Vec<IterationRecord> = iterations.iter().map(read_iteration).collect::<Result<_, _>>()?;
@@ -134,6 +135,15 @@ async fn transcript(store: &SqlStore, execution: ExecutionRef) -> Result<Vec<Ite
     for row in &tool_calls {
         let call = read_tool_call(row)?;
         record_of(&mut records, call.iteration, "tool_call.iteration")?.tool_calls.push(call);
+    }
+    for row in &workspaces {
+        let row = Row { table: "workspace_checkpoint", row };
+        let record = record_of(&mut records, row.int("iteration")?, "workspace_checkpoint.iteration")?;
+        record.workspace = Some(WorkspaceCheckpoint {
+            manifest: row.optional_text("manifest")?,
+            left_out: row.int("left_out")?,
+            is_stale: row.flag("is_stale")?,
+        });
     }
     Ok(records)
 }
@@ -182,7 +192,7 @@ fn read_iteration(row: &QueryResult) -> Result<IterationRecord, Fault> {
         started_at: row.time("started_at")?,
         ended_at: row.optional_time("ended_at")?,
     };
-    Ok(IterationRecord { iteration, model_calls: Vec::new(), tool_calls: Vec::new() })
+    Ok(IterationRecord { iteration, model_calls: Vec::new(), tool_calls: Vec::new(), workspace: None })
 }
 
 fn read_model_call(row: &QueryResult) -> Result<ModelCall, Fault> {

@@ -175,7 +175,7 @@ async fn add_command(stage: &Stage, execution: ExecutionRef, command: &Command) 
 }
 
 /// What the reaper does, until nothing is left to do.
-async fn sweep(stage: &Stage) {
+pub async fn sweep(stage: &Stage) {
     loop {
         let Ok(strays) = stage.ports.executions.stray_sandboxes(10).await else {
             stage.store.heal();

@@ -59,7 +59,7 @@ async fn a_settled_call_is_never_sent_again() {
 }
 
 #[tokio::test]
-async fn a_lost_read_only_tool_is_repeated_under_the_same_key() {
+async fn lost_calls_of_one_reply_are_repeated_each_in_its_place() {
     let stage = Stage::new().await;
     let turns = vec![Turn::calls("", vec![note("a"), note("b")]), Turn::answer("Yes.")];
     let execution = lose_at(&stage, SETTLE, When::DownAfter, turns).await;

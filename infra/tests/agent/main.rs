@@ -1,15 +1,23 @@
-//! The agent loop in this process, on a real SQLite store: what it does when the store fails around it, and where it
-//! stops. Models and sandboxes are played.
+//! The agent loop in this process, on a real store: what it does when the store fails around it, when its worker is
+//! lost, and where it stops. Models and sandboxes are played.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what these tests share fails by panicking, like them")]
 
 mod books;
 mod failing_store;
 mod failpoints;
+mod fused_ports;
 mod limits;
 mod loop_rules;
 mod losses;
+#[path = "../it/mariadb.rs"]
+mod mariadb;
 mod outcomes;
+mod played_files;
 mod played_model;
 mod played_sandbox;
+mod side_effects;
 mod small_ports;
 mod stage;
+mod step;
+mod steps;
+mod workspaces;

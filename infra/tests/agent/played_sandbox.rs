@@ -1,6 +1,6 @@
 //! A PlayedSandbox prints each command and counts it. `meet N` waits until N commands run side by side.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,14 +10,17 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, Exit, LiveSandbox, OutputSink, OutputStream, Program, SandboxError, SandboxRequest, SandboxRuntime,
-    SandboxTarget,
+    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, SandboxError,
+    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
 use tokio::sync::Barrier;
 
+use crate::played_files::PlayedFiles;
+
 pub struct PlayedSandbox {
     commands: Mutex<Vec<String>>,
-    live: Mutex<BTreeSet<String>>,
+    live: Mutex<BTreeMap<String, PlayedFiles>>,
+    reads: Mutex<Vec<String>>,
     meeting: Barrier,
     is_stuck: AtomicBool,
 }
@@ -30,6 +33,7 @@ impl PlayedSandbox {
         Self {
             commands: Mutex::default(),
             live: Mutex::default(),
+            reads: Mutex::default(),
             meeting: Barrier::new(MEETING),
             is_stuck: AtomicBool::new(false),
         }
@@ -49,13 +53,27 @@ impl PlayedSandbox {
     pub fn live(&self) -> usize {
         self.live.lock().unwrap().len()
     }
+
+    /// The files that were read as a whole, in order.
+    pub fn reads(&self) -> Vec<String> {
+        self.reads.lock().unwrap().clone()
+    }
+
+    fn files<T>(&self, sandbox: &LiveSandbox, use_them: impl FnOnce(&mut PlayedFiles) -> T) -> Result<T, SandboxError> {
+        let mut live = self.live.lock().unwrap();
+        live.get_mut(&sandbox.remote_id).map(use_them).ok_or_else(lost)
+    }
+}
+
+fn lost() -> SandboxError {
+    SandboxError { code: "SANDBOX_LOST", message: "it is not there".to_owned(), sandbox_lost: true }
 }
 
 #[async_trait]
 impl SandboxRuntime for PlayedSandbox {
     async fn create(&self, _: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
         let remote_id = request.id.to_string();
-        self.live.lock().unwrap().insert(remote_id.clone());
+        self.live.lock().unwrap().insert(remote_id.clone(), PlayedFiles::default());
         Ok(LiveSandbox {
             id: request.id,
             target: request.target.clone(),
@@ -68,13 +86,21 @@ impl SandboxRuntime for PlayedSandbox {
     async fn execute(
         &self,
         context: &CallContext,
-        _: &LiveSandbox,
+        sandbox: &LiveSandbox,
         program: &Program,
         _: Duration,
         output: &dyn OutputSink,
     ) -> Result<Exit, SandboxError> {
         let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program;
         self.commands.lock().unwrap().push(command.clone());
+        if command.starts_with("vanish") {
+            self.live.lock().unwrap().remove(&sandbox.remote_id);
+            return Err(lost());
+        }
+        if let Some(printed) = self.files(sandbox, |files| files.run(command))? {
+            output.output(OutputStream::Stdout, &printed).await;
+            return Ok(Exit::Code(0));
+        }
         if command.starts_with("meet") {
             let met = tokio::time::timeout(Duration::from_secs(10), self.meeting.wait()).await;
             return met.map(|_| Exit::Code(0)).map_err(|_| SandboxError {
@@ -98,8 +124,14 @@ impl SandboxRuntime for PlayedSandbox {
         Ok(Exit::Code(i32::from(command.starts_with("fail"))))
     }
 
-    async fn upload(&self, _: &CallContext, _: &LiveSandbox, _: &str, _: Bytes) -> Result<(), SandboxError> {
-        Ok(())
+    async fn upload(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        bytes: Bytes,
+    ) -> Result<(), SandboxError> {
+        self.files(sandbox, |files| files.put(path, 0o644, bytes))
     }
 
     async fn download(
@@ -115,6 +147,44 @@ impl SandboxRuntime for PlayedSandbox {
 
     async fn collect(&self, _: &CallContext, _: &LiveSandbox) -> Result<Collected, SandboxError> {
         Ok(Collected::default())
+    }
+
+    async fn list_workspace(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+    ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
+        self.files(sandbox, |files| files.list())
+    }
+
+    async fn read_file(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        _: u64,
+    ) -> Result<Option<Bytes>, SandboxError> {
+        self.reads.lock().unwrap().push(path.to_owned());
+        self.files(sandbox, |files| files.get(path))
+    }
+
+    async fn restore_directory(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        directory: &KeptDirectory,
+    ) -> Result<(), SandboxError> {
+        self.files(sandbox, |files| files.make_directory(&directory.path, directory.mode))
+    }
+
+    async fn restore_file(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        file: &KeptFile,
+        bytes: Bytes,
+    ) -> Result<(), SandboxError> {
+        self.files(sandbox, |files| files.put(&file.path, file.mode, bytes))
     }
 
     async fn terminate(&self, _: &SandboxTarget, id: SandboxId, _: Option<&str>) -> Result<(), SandboxError> {

@@ -4,29 +4,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use domain::access::{Action, Authorizer, Grant, ServiceIdentity};
+use domain::access::{AccessStore, Action, Authorizer, Grant, ServiceIdentity};
 use domain::agent::{Ended, run};
+use domain::artifact::ArtifactStore;
 use domain::budget::Limits;
 use domain::clock::{Clock, Timestamp};
 use domain::error::StoreError;
 use domain::event::{Event, EventBus as _, encode_segment, log_writer};
-use domain::execution::{Claimed, Execution, ExecutionRef, NewExecution, Pins, Progress, StopSignal};
+use domain::execution::{Claimed, Execution, ExecutionRef, ExecutionStore, NewExecution, Pins, Progress, StopSignal};
 use domain::ids::{PrincipalId, ResourceId, VersionId};
+use domain::model_call::ModelRuntime;
 use domain::money::{NanoUsd, Price};
 use domain::resource::{
     AgentSpec, LoopPolicy, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource, SandboxConnectionSpec,
     SandboxNetwork, SandboxProfileSpec, SandboxTier, Spec, VersionState,
 };
+use domain::sandbox::SandboxRuntime;
 use domain::testing::{Home, Ports as Stores, Samples};
+use domain::tool_call::SideEffect;
 use infra::clock::{OsEntropy, SystemClock};
 use infra::sql::{SqlOptions, SqlStore};
+use sea_orm::{ConnectionTrait as _, Statement};
 use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
 
 use crate::failing_store::FailingStore;
+use crate::fused_ports::Fused;
 use crate::played_model::{PlayedModel, Turn};
 use crate::played_sandbox::PlayedSandbox;
 use crate::small_ports::{Bell, HastyClock, InMemoryArtifacts, NoSecrets};
+use crate::step::Fuse;
 
 /// Long enough for a beat of the heartbeat, short enough to wait for.
 pub const LEASE: Duration = Duration::from_millis(500);
@@ -45,16 +52,51 @@ pub struct Stage {
     pub model: Arc<PlayedModel>,
     pub sandbox: Arc<PlayedSandbox>,
     pub ports: Arc<domain::agent::Ports>,
-    pub samples: Samples,
+    pub samples: Arc<Samples>,
     pub home: Home,
     bell: Arc<Bell>,
-    agent: ResourceId,
-    identity: PrincipalId,
-    pins: Pins,
-    count: AtomicU64,
+    cast: Cast,
+    count: Arc<AtomicU64>,
     tasks: TaskTracker,
     sql: SqlStore,
-    _dir: TempDir,
+    dir: Option<TempDir>,
+}
+
+/// What stays when a worker's process ends: the database, and the world outside of it.
+#[derive(Clone)]
+pub struct Scene {
+    url: String,
+    samples: Arc<Samples>,
+    home: Home,
+    cast: Cast,
+    count: Arc<AtomicU64>,
+    model: Arc<PlayedModel>,
+    sandbox: Arc<PlayedSandbox>,
+    artifacts: Arc<InMemoryArtifacts>,
+}
+
+impl Scene {
+    /// The project and the agent, in an empty database.
+    pub async fn set(url: String, policy: LoopPolicy) -> Self {
+        let sql = SqlStore::open(SqlOptions { url: url.clone() }).await.unwrap();
+        migrations::up(sql.connection()).await.unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let stores = stores(&Arc::new(sql.clone()), &clock);
+        let samples = Samples::new(1);
+        let home = samples.home(&stores).await;
+        let cast = cast(&stores, &samples, &home, policy).await;
+        sql.close().await;
+        Self {
+            url,
+            samples: Arc::new(samples),
+            home,
+            cast,
+            count: Arc::new(AtomicU64::new(1)),
+            model: Arc::default(),
+            sandbox: Arc::new(PlayedSandbox::new()),
+            artifacts: Arc::default(),
+        }
+    }
 }
 
 impl Stage {
@@ -65,17 +107,21 @@ impl Stage {
     pub async fn with_policy(policy: LoopPolicy) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", dir.path().join("vitrine.db").display());
-        let sql = SqlStore::open(SqlOptions { url }).await.unwrap();
-        migrations::up(sql.connection()).await.unwrap();
+        let scene = Scene::set(url, policy).await;
+        Self { dir: Some(dir), ..Self::open(&scene, Arc::default()).await }
+    }
+
+    /// A worker's process, which ends when its fuse blows.
+    pub async fn open(scene: &Scene, fuse: Arc<Fuse>) -> Self {
+        let sql = SqlStore::open(SqlOptions { url: scene.url.clone() }).await.unwrap();
         let clock: Arc<dyn Clock> = Arc::new(HastyClock(SystemClock::new()));
         let shared = Arc::new(sql.clone());
-        let stores = stores(&shared, &clock);
-        let samples = Samples::new(1);
-        let home = samples.home(&stores).await;
-        let cast = cast(&stores, &samples, &home, policy).await;
-        let store = Arc::new(FailingStore::new(shared.clone()));
-        let (model, sandbox, bell) =
-            (Arc::new(PlayedModel::default()), Arc::new(PlayedSandbox::new()), Arc::new(Bell::default()));
+        let inner: Arc<dyn ExecutionStore> = shared.clone();
+        let store = Arc::new(FailingStore::new(Arc::new(Fused { inner, fuse: fuse.clone() })));
+        let access: Arc<dyn AccessStore> = shared.clone();
+        let (artifacts, models, sandboxes): (Arc<dyn ArtifactStore>, Arc<dyn ModelRuntime>, Arc<dyn SandboxRuntime>) =
+            (scene.artifacts.clone(), scene.model.clone(), scene.sandbox.clone());
+        let bell = Arc::new(Bell::default());
         let (writer, log_writer) = log_writer(store.clone(), clock.clone());
         let tasks = TaskTracker::new();
         tasks.spawn(writer.run());
@@ -83,36 +129,32 @@ impl Stage {
             executions: store.clone(),
             reader: shared.clone(),
             resources: shared.clone(),
-            artifacts: Arc::new(InMemoryArtifacts::default()),
+            artifacts: Arc::new(Fused { inner: artifacts, fuse: fuse.clone() }),
             secrets: Arc::new(NoSecrets),
-            authorizer: Arc::new(Authorizer::new(shared).unwrap()),
-            models: model.clone(),
-            sandboxes: sandbox.clone(),
+            authorizer: Arc::new(Authorizer::new(Arc::new(Fused { inner: access, fuse: fuse.clone() })).unwrap()),
+            models: Arc::new(Fused { inner: models, fuse: fuse.clone() }),
+            sandboxes: Arc::new(Fused { inner: sandboxes, fuse }),
             bus: bell.clone(),
             commands: bell.clone(),
             log_writer,
-            clock,
+            clock: clock.clone(),
             entropy: Arc::new(OsEntropy),
             lease: LEASE,
         });
-        let Cast { agent, identity, pins } = cast;
-        let count = AtomicU64::new(1);
         Self {
-            stores,
+            stores: stores(&shared, &clock),
             store,
-            model,
-            sandbox,
+            model: scene.model.clone(),
+            sandbox: scene.sandbox.clone(),
             ports,
-            samples,
-            home,
+            samples: scene.samples.clone(),
+            home: scene.home.clone(),
             bell,
-            agent,
-            identity,
-            pins,
-            count,
+            cast: scene.cast,
+            count: scene.count.clone(),
             tasks,
             sql,
-            _dir: dir,
+            dir: None,
         }
     }
 
@@ -124,10 +166,10 @@ impl Stage {
             id,
             tenant_id: self.home.tenant.id,
             project_id: self.home.project.id,
-            agent_id: self.agent,
-            service_identity: self.identity,
+            agent_id: self.cast.agent,
+            service_identity: self.cast.identity,
             started_by: self.home.owner,
-            pins: self.pins,
+            pins: self.cast.pins,
             task: "Play.".to_owned(),
             limits,
             deadline_at: deadline.map(|after| now.plus(after)),
@@ -197,6 +239,16 @@ impl Stage {
         panic!("the execution does not end");
     }
 
+    /// Gives the tool calls of an execution this class, as their tools would have declared it.
+    pub async fn declare(&self, execution: ExecutionRef, class: SideEffect) {
+        let name = serde_json::to_value(class).unwrap().as_str().unwrap().to_owned();
+        let sql = "UPDATE tool_call SET side_effect = ? WHERE execution_id = ?";
+        let values = [name.into(), execution.id.to_string().into()];
+        let connection = self.sql.connection();
+        let statement = Statement::from_sql_and_values(connection.get_database_backend(), sql, values);
+        assert!(connection.execute_raw(statement).await.unwrap().rows_affected() > 0, "it has no tool call");
+    }
+
     /// Wakes the heartbeats.
     pub fn ring(&self, execution: ExecutionRef) {
         self.bell.command_arrived(execution);
@@ -207,11 +259,12 @@ impl Stage {
     }
 
     pub async fn close(self) {
-        let Self { ports, tasks, sql, .. } = self;
-        drop(ports);
+        let Self { store, ports, tasks, sql, dir, .. } = self;
+        drop((store, ports));
         tasks.close();
         tasks.wait().await;
         sql.close().await;
+        drop(dir);
     }
 }
 
@@ -231,6 +284,7 @@ fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
 }
 
 /// Who plays.
+#[derive(Clone, Copy)]
 struct Cast {
     agent: ResourceId,
     identity: PrincipalId,

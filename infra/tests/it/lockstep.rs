@@ -113,7 +113,7 @@ impl Generator {
         let mut commit = self.append(pick);
         let (epoch, at, number) = (commit.fence.epoch, self.at(), 1 + u32::try_from(self.random.below(3)).unwrap());
         commit.changes.push(Change::SaveIteration(self.samples.iteration(number, at)));
-        match self.random.below(6) {
+        match self.random.below(7) {
             0 => commit.changes.push(Change::SaveModelCall(Box::new(self.samples.model_call(number, epoch, at)))),
             1 => commit.changes.push(Change::SaveToolCall(Box::new(self.samples.tool_call(number, 0, epoch, at)))),
             2 => {
@@ -125,6 +125,10 @@ impl Generator {
             4 if !self.commands.is_empty() => {
                 let command = self.commands[self.random.below(self.commands.len())].id;
                 commit.changes.push(Change::ApplyCommand(command));
+            }
+            5 => {
+                let checkpoint = self.samples.workspace();
+                commit.changes.push(Change::SaveWorkspace { iteration: number, checkpoint });
             }
             _ => commit.segment = None,
         }

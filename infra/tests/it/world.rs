@@ -73,7 +73,7 @@ pub fn ports(store: &SqlStore) -> Ports {
 
 /// Table, columns and key. Times that the database's own clock gives (ends of leases) differ between runs and are left
 /// out.
-const DUMPED: [(&str, &str, &str); 12] = [
+const DUMPED: [(&str, &str, &str); 13] = [
     (
         "execution",
         "id, status, open_since, iteration, attempt, stop_reason, answer, started_at, ended_at, used_iterations, \
@@ -95,6 +95,7 @@ const DUMPED: [(&str, &str, &str); 12] = [
     ("model_call", "execution_id, id, state, alias, cost_nano_usd, reply_text, started_at, ended_at", "id"),
     ("tool_call", "execution_id, id, state, tool, result, exit_code, started_at, ended_at", "id"),
     ("sandbox", "execution_id, id, epoch, state, remote_id, enforced, created_at, expires_at", "id"),
+    ("workspace_checkpoint", "execution_id, iteration, manifest, left_out, is_stale", "execution_id, iteration"),
     ("event_segment", "execution_id, first_sequence, last_sequence, byte_size, bytes", "execution_id, first_sequence"),
 ];
 

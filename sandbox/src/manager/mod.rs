@@ -10,6 +10,7 @@ mod collect;
 mod execute;
 mod failure;
 mod request;
+mod workspace;
 
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, Exit, LiveSandbox, OutputSink, Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget,
+    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, SandboxError, SandboxRequest,
+    SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
 
 pub use clients::{LocalTier, SandboxManager};
@@ -109,6 +111,43 @@ impl SandboxRuntime for SandboxManager {
     async fn collect(&self, _context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError> {
         let remote = self.attach(sandbox).await?;
         collect::collect(self, sandbox.id, &remote).await
+    }
+
+    async fn list_workspace(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+    ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
+        workspace::list(&self.attach(sandbox).await?).await
+    }
+
+    async fn read_file(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        limit: u64,
+    ) -> Result<Option<Bytes>, SandboxError> {
+        workspace::read(&self.attach(sandbox).await?, path, limit).await
+    }
+
+    async fn restore_directory(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        directory: &KeptDirectory,
+    ) -> Result<(), SandboxError> {
+        workspace::make_directory(&self.attach(sandbox).await?, directory).await
+    }
+
+    async fn restore_file(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        file: &KeptFile,
+        bytes: Bytes,
+    ) -> Result<(), SandboxError> {
+        workspace::write(&self.attach(sandbox).await?, file, bytes).await
     }
 
     async fn terminate(

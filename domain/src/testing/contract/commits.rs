@@ -7,7 +7,7 @@ use crate::artifact::{Artifact, ArtifactKind, StoredText};
 use crate::execution::{Change, Commit, ExecutionRef, Fence, IterationRecord};
 use crate::model_call::{CallState, ModelCall};
 use crate::money::TokenUsage;
-use crate::sandbox::{Sandbox, SandboxState};
+use crate::sandbox::{Sandbox, SandboxState, WorkspaceCheckpoint};
 use crate::testing::samples::{LAST_MOMENT_OF_A_DAY as AT, running};
 use crate::testing::{Home, Ports, Samples};
 use crate::tool_call::{ToolCall, ToolCallState};
@@ -30,6 +30,7 @@ pub async fn every_change_reads_back_equal(ports: &Ports) {
         model_call: samples.model_call(1, 1, AT),
         tool_call: samples.tool_call(1, 0, 1, AT),
         sandbox: samples.sandbox(1, AT),
+        workspace: samples.workspace(),
     };
     let bare = full.bare();
     let output =
@@ -55,6 +56,7 @@ struct Rows {
     model_call: ModelCall,
     tool_call: ToolCall,
     sandbox: Sandbox,
+    workspace: WorkspaceCheckpoint,
 }
 
 impl Rows {
@@ -94,7 +96,8 @@ impl Rows {
             expires_at: None,
             ..self.sandbox.clone()
         };
-        Self { iteration, model_call, tool_call, sandbox }
+        let workspace = WorkspaceCheckpoint { manifest: None, left_out: 0, is_stale: false };
+        Self { iteration, model_call, tool_call, sandbox, workspace }
     }
 
     fn changes(&self) -> Vec<Change> {
@@ -103,6 +106,7 @@ impl Rows {
             Change::SaveModelCall(Box::new(self.model_call.clone())),
             Change::SaveToolCall(Box::new(self.tool_call.clone())),
             Change::SaveSandbox(Box::new(self.sandbox.clone())),
+            Change::SaveWorkspace { iteration: self.iteration.number, checkpoint: self.workspace.clone() },
         ]
     }
 
@@ -111,6 +115,7 @@ impl Rows {
             iteration: self.iteration.clone(),
             model_calls: vec![self.model_call.clone()],
             tool_calls: vec![self.tool_call.clone()],
+            workspace: Some(self.workspace.clone()),
         };
         assert_eq!(ports.reader.transcript(execution).await.unwrap(), [record]);
         let (scope, id) = (home.scope(), execution.id);
