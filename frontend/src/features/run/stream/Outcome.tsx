@@ -6,20 +6,21 @@ import type { RunView } from "../model/types";
 import type { Run } from "../run";
 import classes from "./stream.module.css";
 
-/** The end first: the answer, why it ended, what it left behind. */
+/** The end first: the answer, why it ended, what it left behind. Without an answer, why it ended comes before all. */
 export function Outcome({ run, view }: { run: Run | null; view: RunView }) {
   const partial = view.answer === null ? (run?.partialAnswer ?? null) : null;
   const text = view.answer ?? partial;
   return (
     <section className={classes.outcome} aria-label="Outcome">
+      {view.answer === null && <Reason view={view} />}
+      <HandedOn view={view} />
       {text !== null && (
         <div className={classes.answer}>
           {partial !== null && <p className={classes.partial}>Partial answer: the run ended before it was complete.</p>}
           <Markdown text={text} />
         </div>
       )}
-      <Reason view={view} />
-      <HandedOn view={view} />
+      {view.answer !== null && <Reason view={view} />}
       <ArtifactList artifacts={view.artifacts} />
     </section>
   );
