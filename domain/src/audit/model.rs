@@ -16,6 +16,8 @@ pub const FIRST_PREVIOUS_HASH: &str = "00000000000000000000000000000000000000000
 pub enum AuditAction {
     /// The loop guard's findings about an execution were overridden.
     ExecutionOverrideLoop,
+    /// Prices were added to a project's table.
+    PriceTableImport,
 }
 
 /// One decision of a person or of a program with a key.

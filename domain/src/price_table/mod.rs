@@ -11,7 +11,7 @@ mod ports;
 
 pub use file::{MOST_BYTES, MOST_LINES, read_price_file};
 pub use import::{ImportPorts, Imported, import};
-pub use model::{ModelName, ModelPrice, PriceLine};
+pub use model::{ModelName, ModelPrice, PriceLine, audit_record};
 pub use ports::PriceStore;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Lines of a price table, and the versions that they are stored as.
 
+use crate::audit::{AuditAction, AuditRecord};
 use crate::clock::Timestamp;
 use crate::ids::{PriceVersionId, PrincipalId, ProjectId, TenantId};
 use crate::money::Price;
@@ -52,4 +53,18 @@ impl ModelPrice {
     pub const fn id(&self) -> PriceVersionId {
         self.version.id
     }
+}
+
+/// What the audit log keeps of an import, in its transaction; None when it adds nothing.
+pub fn audit_record(added: &[&ModelPrice]) -> Option<AuditRecord> {
+    let first = added.first()?;
+    let ids: Vec<_> = added.iter().map(|price| price.id().to_string().into()).collect();
+    Some(AuditRecord {
+        at: first.imported_at,
+        by: first.imported_by,
+        action: AuditAction::PriceTableImport,
+        target: first.project_id.to_string(),
+        reason: String::new(),
+        detail: [("priceVersionIds".to_owned(), serde_json::Value::Array(ids))].into_iter().collect(),
+    })
 }

@@ -13,7 +13,8 @@ use crate::ids::{PriceVersionId, ProjectId};
 pub trait PriceStore: Send + Sync {
     /// Stores these versions, all or none, except those that say what a stored version of the same model and moment says
     /// already. Where such a version says something else, nothing is stored and the answer is the places of those that
-    /// are in the way; else the stored versions, in the order in which they came.
+    /// are in the way; else the stored versions, in the order in which they came. What is added is in the audit log by the
+    /// same transaction.
     async fn import_prices(&self, prices: &[ModelPrice]) -> Result<Result<Vec<ModelPrice>, Vec<usize>>, StoreError>;
 
     /// The version of a model that is in force in a project at this moment: of those that hold by then, the newest.

@@ -8,13 +8,13 @@ use sea_orm::{ConnectionTrait, DatabaseTransaction, QueryResult, Value};
 use super::fault::Fault;
 use super::query::{all, insert, marks, one};
 use super::rows::{Row, id, json, time};
-use super::{SqlStore, page};
+use super::{SqlStore, audit, page};
 use domain::artifact::sha256_hex;
 use domain::clock::Timestamp;
 use domain::ctx::{Page, PageRequest, Scope};
 use domain::error::StoreError;
 use domain::ids::{PriceVersionId, ProjectId};
-use domain::price_table::{ModelName, ModelPrice, PriceLine, PriceStore};
+use domain::price_table::{ModelName, ModelPrice, PriceLine, PriceStore, audit_record};
 use domain::resource::PriceVersion;
 
 #[async_trait]
@@ -70,11 +70,16 @@ async fn import(
     if !in_the_way.is_empty() {
         return Ok(Err(in_the_way));
     }
+    let mut added = Vec::new();
     for (stored, price) in stored.iter_mut().zip(prices) {
         if stored.is_none() {
             add(transaction, price).await?;
             *stored = Some(price.clone());
+            added.push(price);
         }
+    }
+    if let (Some(record), [first, ..]) = (audit_record(&added), prices) {
+        audit::append(transaction, Scope { tenant_id: first.tenant_id }, &record).await?;
     }
     Ok(Ok(stored.into_iter().flatten().collect()))
 }

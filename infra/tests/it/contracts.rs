@@ -69,6 +69,7 @@ contracts! {
     reader: [lists_page_by_time_and_id, lists_are_filtered, a_foreign_tenant_sees_nothing],
     prices: [
         an_import_is_whole_or_nothing,
+        an_import_is_audited_once,
         what_was_imported_never_changes,
         the_newest_price_that_holds_is_in_force,
         a_price_table_is_paged,

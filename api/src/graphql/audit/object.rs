@@ -58,4 +58,6 @@ impl AuditRecord {
 pub enum AuditAction {
     /// The loop guard of an execution was overridden.
     ExecutionOverrideLoop,
+    /// Prices were added to a project's table.
+    PriceTableImport,
 }

@@ -61,6 +61,24 @@ pub async fn an_import_is_whole_or_nothing(ports: &Ports) {
     assert_eq!(all(ports, &home).await, [new, first]);
 }
 
+/// Who added which versions stands in the audit log; what added nothing stands nowhere.
+pub async fn an_import_is_audited_once(ports: &Ports) {
+    let samples = Samples::new(1);
+    let home = samples.home(ports).await;
+    let name = model("openai", "gpt-9");
+    let [first, second] = [AT, later(1)].map(|from| price(&samples, &home, &name, from, 2));
+    for import in [vec![first.clone()], vec![first.clone(), second.clone()], vec![second.clone()]] {
+        ports.prices.import_prices(&import).await.unwrap().unwrap();
+    }
+    let changed = price(&samples, &home, &name, AT, 9);
+    ports.prices.import_prices(&[changed]).await.unwrap().unwrap_err();
+    let about = ports.audit.records_about(home.scope(), &home.project.id.to_string()).await.unwrap();
+    let said: Vec<_> =
+        about.iter().map(|link| (link.record.by, link.record.detail["priceVersionIds"].clone())).collect();
+    let ids = |price: &ModelPrice| serde_json::json!([price.id().to_string()]);
+    assert_eq!(said, [(home.owner, ids(&first)), (home.owner, ids(&second))]);
+}
+
 /// A line that says the same again is the version that there is.
 pub async fn what_was_imported_never_changes(ports: &Ports) {
     let samples = Samples::new(1);
