@@ -313,6 +313,8 @@ type RunEvent_IterationFinished_Fragment = { __typename: 'IterationFinished', it
 
 type RunEvent_IterationStarted_Fragment = { __typename: 'IterationStarted', iteration: number, sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_IterationStarted_Fragment' };
 
+type RunEvent_LoopDetected_Fragment = { __typename: 'LoopDetected', sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_LoopDetected_Fragment' };
+
 type RunEvent_LoopOverridden_Fragment = { __typename: 'LoopOverridden', sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_LoopOverridden_Fragment' };
 
 type RunEvent_ModelCallDelta_Fragment = { __typename: 'ModelCallDelta', modelCallId: string, text: string, sequence: string, cursor: string, at: string } & { ' $fragmentName'?: 'RunEvent_ModelCallDelta_Fragment' };
@@ -343,6 +345,7 @@ export type RunEventFragment =
   | RunEvent_ExecutionQueued_Fragment
   | RunEvent_IterationFinished_Fragment
   | RunEvent_IterationStarted_Fragment
+  | RunEvent_LoopDetected_Fragment
   | RunEvent_LoopOverridden_Fragment
   | RunEvent_ModelCallDelta_Fragment
   | RunEvent_ModelCallFinished_Fragment
@@ -374,6 +377,7 @@ export type ExecutionEventsSubscription = { executionEvents:
     | { ' $fragmentRefs'?: { 'RunEvent_ExecutionQueued_Fragment': RunEvent_ExecutionQueued_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_IterationFinished_Fragment': RunEvent_IterationFinished_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_IterationStarted_Fragment': RunEvent_IterationStarted_Fragment } }
+    | { ' $fragmentRefs'?: { 'RunEvent_LoopDetected_Fragment': RunEvent_LoopDetected_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_LoopOverridden_Fragment': RunEvent_LoopOverridden_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_ModelCallDelta_Fragment': RunEvent_ModelCallDelta_Fragment } }
     | { ' $fragmentRefs'?: { 'RunEvent_ModelCallFinished_Fragment': RunEvent_ModelCallFinished_Fragment } }
