@@ -162,8 +162,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     }
     tracing::warn!(
         listen = %address,
-        "listening on all interfaces: clients elsewhere are refused unless server.hosts holds the name they use, and \
-         what they send is not encrypted unless a proxy does it"
+        "listening on all interfaces: a foreign name must be in server.hosts, and only a proxy encrypts"
     );
     SocketAddr::from(([127, 0, 0, 1], address.port()))
 }

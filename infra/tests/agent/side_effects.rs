@@ -14,7 +14,7 @@ use crate::played_model::{Turn, note};
 use crate::stage::Stage;
 
 /// The write that settles the first model call and starts its tool calls.
-const SETTLE: u32 = 4;
+const SETTLE: u32 = 3;
 
 /// An execution whose worker was lost when its one tool call, of this class, had started.
 async fn lost(stage: &Stage, class: SideEffect) -> ExecutionRef {
