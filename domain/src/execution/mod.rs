@@ -9,6 +9,7 @@ mod item;
 mod model;
 pub mod override_loop;
 mod ports;
+mod receipt;
 pub mod start;
 mod stop_signal;
 
@@ -19,6 +20,7 @@ pub use model::{
     StartOutcome, StopCode, StopReason, StopStep,
 };
 pub use ports::{ExecutionReader, ExecutionStore};
+pub use receipt::{CancelOutcome, CancelReceipt};
 pub use stop_signal::{StopCause, StopSignal};
 
 #[cfg(test)]
