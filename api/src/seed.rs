@@ -1,7 +1,7 @@
 //! What a fresh embedded installation starts with: a tenant, a project, an API key, and the demo's resources.
 
 use domain::access::{ApiKeyPorts, CreateApiKey, Project, ProjectRole, Tenant, create_api_key};
-use domain::budget::{Limits, WarningLevels};
+use domain::budget::{LimitOutcomes, Limits, WarningLevels};
 use domain::ctx::{OpContext, PageRequest, Principal};
 use domain::ids::{PriceVersionId, PrincipalId, ProjectId, ResourceId, TenantId};
 use domain::money::{NanoUsd, Price};
@@ -150,6 +150,7 @@ impl Maker<'_> {
             input_per_million: NanoUsd(2_500_000_000),
             cached_input_per_million: NanoUsd(1_250_000_000),
             output_per_million: NanoUsd(10_000_000_000),
+            reasoning_per_million: None,
         };
         let id = PriceVersionId::generate(&*self.services.clock, &*self.services.entropy);
         Spec::Model(ModelSpec {
@@ -225,6 +226,7 @@ fn agent(model_id: ResourceId, profile: ResourceId, has_price: bool) -> Spec {
             max_cost: has_price.then_some(NanoUsd(250_000_000)),
             max_active_time_ms: Some(300_000),
             max_errors_per_tool: Some(6),
+            on_limit: LimitOutcomes::NONE,
         },
         loop_policy: LoopPolicy::default(),
         warning_levels: WarningLevels::default(),

@@ -138,6 +138,8 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         identity: shared.clone(),
         audit: shared,
         artifacts,
+        prices: Arc::new(store.clone()),
+        costs: Arc::new(store.clone()),
         secrets,
         authorizer,
         bus: live.clone(),

@@ -12,6 +12,7 @@ pub mod artifact;
 pub mod audit;
 pub mod budget;
 pub mod clock;
+pub mod cost;
 pub mod ctx;
 pub mod error;
 pub mod event;
@@ -20,6 +21,7 @@ pub mod ids;
 pub mod loop_guard;
 pub mod model_call;
 pub mod money;
+pub mod price_table;
 pub mod resource;
 pub mod sandbox;
 #[cfg(feature = "testing")]

@@ -80,8 +80,11 @@ pub struct Price {
     pub input_per_million: NanoUsd,
     /// An input token that was.
     pub cached_input_per_million: NanoUsd,
-    /// An output token, reasoning included.
+    /// An output token; also one spent on reasoning, where that has no price of its own.
     pub output_per_million: NanoUsd,
+    /// An output token spent on reasoning, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_per_million: Option<NanoUsd>,
 }
 
 /// What a model call used. Cached input is a part of input, reasoning a part of output.
@@ -128,19 +131,17 @@ impl Price {
         to_nano(quotient + i128::from(round_up))
     }
 
-    /// The most that this usage can cost: no cache, rounded up. What a reservation takes.
+    /// The most that this usage can cost: of each kind the dearest price, rounded up. What a reservation takes.
     pub fn worst_case(&self, input: u64, output: u64) -> NanoUsd {
-        let input_price = self.input_per_million.max(self.cached_input_per_million);
-        let exact =
-            i128::from(input) * i128::from(input_price.0) + i128::from(output) * i128::from(self.output_per_million.0);
+        let exact = i128::from(input) * i128::from(self.dearest_input().0)
+            + i128::from(output) * i128::from(self.dearest_output().0);
         to_nano((exact + MILLION - 1) / MILLION)
     }
 
     /// How many output tokens fit into `money` beside this input; None when not even the input fits.
     pub fn affordable_output(&self, input: u64, money: NanoUsd) -> Option<u64> {
-        let left = i128::from(money.0) * MILLION
-            - i128::from(input) * i128::from(self.input_per_million.max(self.cached_input_per_million).0);
-        match (left, i128::from(self.output_per_million.0)) {
+        let left = i128::from(money.0) * MILLION - i128::from(input) * i128::from(self.dearest_input().0);
+        match (left, i128::from(self.dearest_output().0)) {
             (left, _) if left < 0 => None,
             (_, 0) => Some(u64::MAX),
             (left, price) => Some(u64::try_from(left / price).unwrap_or(u64::MAX)),
@@ -149,9 +150,20 @@ impl Price {
 
     fn exact(&self, usage: &TokenUsage) -> i128 {
         let cached = usage.cached_input.min(usage.input);
+        let reasoning = usage.reasoning.min(usage.output);
+        let reasoning_price = self.reasoning_per_million.unwrap_or(self.output_per_million);
         i128::from(usage.input - cached) * i128::from(self.input_per_million.0)
             + i128::from(cached) * i128::from(self.cached_input_per_million.0)
-            + i128::from(usage.output) * i128::from(self.output_per_million.0)
+            + i128::from(usage.output - reasoning) * i128::from(self.output_per_million.0)
+            + i128::from(reasoning) * i128::from(reasoning_price.0)
+    }
+
+    fn dearest_input(&self) -> NanoUsd {
+        self.input_per_million.max(self.cached_input_per_million)
+    }
+
+    fn dearest_output(&self) -> NanoUsd {
+        self.reasoning_per_million.map_or(self.output_per_million, |price| price.max(self.output_per_million))
     }
 }
 
@@ -167,6 +179,7 @@ mod tests {
         input_per_million: NanoUsd(250_000_000),
         cached_input_per_million: NanoUsd(25_000_000),
         output_per_million: NanoUsd(2_000_000_000),
+        reasoning_per_million: None,
     };
 
     #[test]
@@ -177,11 +190,32 @@ mod tests {
     }
 
     #[test]
+    fn reasoning_may_have_a_price_of_its_own_and_the_worst_case_covers_it() {
+        let usage = TokenUsage { input: 0, cached_input: 0, output: 500, reasoning: 400 };
+        let dear = Price { reasoning_per_million: Some(NanoUsd(3_000_000_000)), ..PRICE };
+        assert_eq!(dear.cost(&usage), NanoUsd(100 * 2_000 + 400 * 3_000));
+        assert!(dear.cost(&TokenUsage { reasoning: 500, ..usage }) <= dear.worst_case(0, 500));
+        let cheap = Price { reasoning_per_million: Some(NanoUsd(0)), ..PRICE };
+        assert_eq!(cheap.cost(&usage), NanoUsd(100 * 2_000));
+        assert_eq!(cheap.worst_case(0, 500), NanoUsd(500 * 2_000));
+        // More reasoning than output is a provider's slip: it counts as all of the output.
+        assert_eq!(dear.cost(&TokenUsage { reasoning: 900, ..usage }), NanoUsd(500 * 3_000));
+    }
+
+    #[test]
+    fn a_price_without_reasoning_is_stored_as_before() {
+        let text = serde_json::to_string(&PRICE).unwrap();
+        assert!(!text.contains("reasoning"), "{text}");
+        assert_eq!(serde_json::from_str::<Price>(&text).unwrap(), PRICE);
+    }
+
+    #[test]
     fn settles_half_to_even_and_reserves_upwards() {
         let price = |nano| Price {
             input_per_million: NanoUsd(nano),
             cached_input_per_million: NanoUsd(0),
             output_per_million: NanoUsd(0),
+            reasoning_per_million: None,
         };
         let one = TokenUsage { input: 1, ..TokenUsage::default() };
         assert_eq!(price(500_000).cost(&one), NanoUsd(0));

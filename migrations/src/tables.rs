@@ -244,13 +244,23 @@ const BUDGETS: [(&str, &str); 5] = [
 /// Columns that came to a table after it was made.
 const FALLBACKS: (&str, &str) = ("model_call", "fallback_index {int}, fallback_because {bytes}, tries {int}");
 
+/// A version is only ever added. `model_key` is a hash of both names, short enough for an index.
+const PRICES: [(&str, &str); 1] = [(
+    "price_version",
+    "tenant_id {id} NOT NULL, id {id} NOT NULL, project_id {id} NOT NULL, model_key {id} NOT NULL,
+     provider {text} NOT NULL, deployment {text} NOT NULL, valid_from {int} NOT NULL, price {bytes} NOT NULL,
+     imported_at {int} NOT NULL, imported_by {id} NOT NULL,
+     PRIMARY KEY (tenant_id, id), UNIQUE (tenant_id, project_id, model_key, valid_from),
+     FOREIGN KEY (tenant_id, project_id) REFERENCES project (tenant_id, id)",
+)];
+
 /// All steps, in the order in which they are applied.
 pub fn steps() -> Vec<Step> {
     let table = |(table, body)| (Kind::Table, table, body);
     let columns = |(table, body)| (Kind::Columns, table, body);
     let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(RECOVERY);
     // Steps stay where they are: what is new comes last.
-    let steps = tables.map(table).chain([columns(FALLBACKS)]).chain(BUDGETS.map(table));
+    let steps = tables.map(table).chain([columns(FALLBACKS)]).chain(BUDGETS.map(table)).chain(PRICES.map(table));
     steps
         .enumerate()
         .map(|(index, (kind, table, body))| {

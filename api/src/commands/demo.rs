@@ -41,8 +41,7 @@ async fn demo(args: DemoArgs) -> Result<Outcome, WiringError> {
 }
 
 async fn demo_agent(client: &Client) -> Result<String, WiringError> {
-    let found: Value = client.execute("{ viewer { defaultProject { id } } }", json!({})).await?;
-    let project = found.pointer("/viewer/defaultProject/id").cloned().ok_or("you have no project on this server")?;
+    let project = client.default_project().await?;
     let query = "query DemoAgents($project: ID!) { agents(projectId: $project, first: 100) { nodes { id slug } } }";
     let found: Value = client.execute(query, json!({ "project": project })).await?;
     let agents = found.pointer("/agents/nodes").and_then(Value::as_array).cloned().unwrap_or_default();

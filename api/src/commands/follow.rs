@@ -88,7 +88,7 @@ impl Screen {
             "ArtifactCreated" => self.line(&format!("   artifact {} ({} bytes)", text("name"), event["byteSize"])),
             "SandboxStarted" => self.line(&format!("   sandbox {}: enforces {}", text("image"), event["enforced"])),
             "ExecutionFinished" => {
-                self.has_succeeded = event["status"] == "SUCCEEDED";
+                self.has_succeeded = event["stopReason"]["code"] == "FINAL_ANSWER";
                 let reason = |key: &str| event["stopReason"][key].as_str().unwrap_or_default().to_owned();
                 self.line(&format!("■ {} ({}): {}", text("status"), reason("code"), reason("message")))
             }

@@ -71,6 +71,13 @@ impl Client {
         Ok(serde_json::from_value(answer["data"].take())?)
     }
 
+    /// The first project that the caller has a role in.
+    pub async fn default_project(&self) -> Result<String, WiringError> {
+        let found: Value = self.execute("{ viewer { defaultProject { id } } }", json!({})).await?;
+        let project = found.pointer("/viewer/defaultProject/id").and_then(Value::as_str);
+        project.map(str::to_owned).ok_or_else(|| "you have no project on this server".into())
+    }
+
     /// A link that signs a browser in and opens a page.
     pub async fn studio_link(&self, next: &str) -> Result<String, WiringError> {
         let response = self.http.post(format!("{}/studio/link", self.url)).bearer_auth(&self.token).send().await?;

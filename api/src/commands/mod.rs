@@ -5,6 +5,7 @@ mod doctor;
 mod follow;
 mod graphql_client;
 mod loop_guard;
+mod prices;
 mod serve;
 mod tools;
 
@@ -39,6 +40,9 @@ enum Command {
     Migrate(ConfigArgs),
     /// Print the GraphQL schema (SDL).
     Schema,
+    /// Check or import a price file: what models cost.
+    #[command(subcommand)]
+    Prices(prices::PricesCommand),
     /// Check what Vitrine needs on this machine, and say how to mend what is missing.
     Doctor(ConfigArgs),
     /// Judge a transcript as the loop guard would: exit status 0 without a loop, 3 with one.
@@ -138,6 +142,7 @@ pub fn run() -> ExitCode {
         Command::SandboxRuntime(args) => tools::sandbox_runtime(args),
         Command::ScriptedModel(args) => tools::scripted_model(args),
         Command::Migrate(args) => tools::migrate(args),
+        Command::Prices(command) => prices::run(command),
         Command::Doctor(args) => doctor::run(args),
         Command::LoopGuard(args) => loop_guard::run(&args),
     }

@@ -68,8 +68,10 @@ pub struct PriceVersion {
     input_per_million: Money,
     /// A million input tokens that were.
     cached_input_per_million: Money,
-    /// A million output tokens, reasoning included.
+    /// A million output tokens; also those spent on reasoning, where they have no price of their own.
     output_per_million: Money,
+    /// A million output tokens spent on reasoning, where it differs.
+    reasoning_per_million: Option<Money>,
     /// When it came into force.
     valid_from: DateTime,
 }
@@ -81,6 +83,7 @@ impl From<domain::resource::PriceVersion> for PriceVersion {
             input_per_million: version.price.input_per_million.into(),
             cached_input_per_million: version.price.cached_input_per_million.into(),
             output_per_million: version.price.output_per_million.into(),
+            reasoning_per_million: version.price.reasoning_per_million.map(Money::from),
             valid_from: version.valid_from.into(),
         }
     }
@@ -93,8 +96,10 @@ pub struct PriceInput {
     input_per_million_usd: Decimal,
     /// A million input tokens from the provider's cache; as dear as other input when left out.
     cached_input_per_million_usd: Option<Decimal>,
-    /// A million output tokens, reasoning included, in US dollars.
+    /// A million output tokens, in US dollars.
     output_per_million_usd: Decimal,
+    /// A million output tokens spent on reasoning; as dear as other output when left out.
+    reasoning_per_million_usd: Option<Decimal>,
 }
 
 impl PriceInput {
@@ -105,10 +110,13 @@ impl PriceInput {
         let cached = self.cached_input_per_million_usd.as_ref();
         let cached = cached.map(|text| usd(text, &base, "cachedInputPerMillionUsd", faults));
         let output = usd(&self.output_per_million_usd, &base, "outputPerMillionUsd", faults);
+        let reasoning = self.reasoning_per_million_usd.as_ref();
+        let reasoning = reasoning.map(|text| usd(text, &base, "reasoningPerMillionUsd", faults));
         let price = Price {
             input_per_million: input,
             cached_input_per_million: cached.unwrap_or(input),
             output_per_million: output,
+            reasoning_per_million: reasoning,
         };
         domain::resource::PriceVersion { id, valid_from: now, price }
     }

@@ -4,10 +4,6 @@ use async_graphql::indexmap::IndexMap;
 use async_graphql::{InputValueError, InputValueResult, Name, Scalar, ScalarType, Value};
 use domain::clock::Timestamp;
 use domain::money::NanoUsd;
-use time::OffsetDateTime;
-use time::format_description::BorrowedFormatItem;
-use time::format_description::well_known::Rfc3339;
-use time::macros::format_description;
 
 /// A whole number of up to 64 bits: printed as a string, accepted as a string or a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,27 +80,21 @@ impl From<NanoUsd> for Decimal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DateTime(pub Timestamp);
 
-const FORMAT: &[BorrowedFormatItem<'_>] =
-    format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:6]Z");
-
 /// A moment in RFC 3339, UTC, with microseconds.
 #[Scalar(name = "DateTime", specified_by_url = "https://scalars.graphql.org/andimarek/date-time")]
 impl ScalarType for DateTime {
     fn parse(value: Value) -> InputValueResult<Self> {
         let moment = match &value {
-            Value::String(text) => OffsetDateTime::parse(text, &Rfc3339).ok(),
+            Value::String(text) => Timestamp::from_rfc3339(text),
             _ => None,
         };
-        let micros = moment.and_then(|moment| i64::try_from(moment.unix_timestamp_nanos() / 1000).ok());
         let invalid = || InputValueError::custom("is not a moment in RFC 3339, such as 2030-01-31T12:00:00Z");
-        micros.map(|micros| Self(Timestamp::from_micros(micros))).ok_or_else(invalid)
+        moment.map(Self).ok_or_else(invalid)
     }
 
     fn to_value(&self) -> Value {
-        let nanos = i128::from(self.0.as_micros()) * 1000;
-        let text = OffsetDateTime::from_unix_timestamp_nanos(nanos).ok().and_then(|moment| moment.format(FORMAT).ok());
         // Years outside 0 to 9999 have no RFC 3339 form; no clock of ours gives one.
-        text.map_or(Value::Null, Value::String)
+        self.0.to_rfc3339().map_or(Value::Null, Value::String)
     }
 }
 
@@ -142,6 +132,11 @@ impl Json {
     /// Text that may be JSON; None when it is not.
     pub fn parse_text(text: String) -> Option<Self> {
         serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok().then(|| Self::raw(text))
+    }
+
+    /// Anything of ours that serialises; None when it does not.
+    pub fn of(value: &impl serde::Serialize) -> Option<Self> {
+        serde_json::to_string(value).ok().map(Self::raw)
     }
 
     /// A value of ours.

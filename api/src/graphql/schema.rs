@@ -5,11 +5,13 @@ use async_graphql::{MergedObject, MergedSubscription, SDLExportOptions, Schema, 
 use super::access::AccessMutation;
 use super::agent::{AgentMutation, AgentQuery};
 use super::budget::{BudgetMutation, BudgetQuery};
+use super::cost::CostQuery;
 use super::credential::{CredentialMutation, CredentialQuery};
 use super::event::EventSubscription;
 use super::execution::{ExecutionMutation, ExecutionQuery, OverrideLoopMutation, UpdateSubscription};
 use super::model::{ModelMutation, ModelQuery};
 use super::node::NodeQuery;
+use super::price::{PriceMutation, PriceQuery};
 use super::resource::ResourceMutation;
 use super::sandbox_connection::{SandboxConnectionMutation, SandboxConnectionQuery};
 use super::sandbox_profile::{SandboxProfileMutation, SandboxProfileQuery};
@@ -28,6 +30,8 @@ pub struct Query(
     SandboxProfileQuery,
     ExecutionQuery,
     BudgetQuery,
+    PriceQuery,
+    CostQuery,
 );
 
 /// Everything that can be done. Refusals are `userErrors` of the payload.
@@ -42,6 +46,7 @@ pub struct Mutation(
     SandboxProfileMutation,
     ExecutionMutation,
     BudgetMutation,
+    PriceMutation,
     OverrideLoopMutation,
 );
 

@@ -7,8 +7,10 @@ use domain::artifact::{Artifact, ArtifactStore};
 use domain::audit::AuditLog;
 use domain::budget::{BudgetAccounts, BudgetPorts};
 use domain::clock::{Clock, Entropy, Timestamp};
+use domain::cost::CostReader;
 use domain::event::{EventBus, EventLog};
 use domain::execution::{ExecutionReader, ExecutionStore, RetentionStore};
+use domain::price_table::{ImportPorts, PriceStore};
 use domain::resource::{ResourcePorts, ResourceStore, SecretError, SecretStore};
 use tokio_util::task::TaskTracker;
 
@@ -46,6 +48,10 @@ pub struct Services {
     pub audit: Arc<dyn AuditLog>,
     /// Long texts and files.
     pub artifacts: Arc<dyn ArtifactStore>,
+    /// Prices of models.
+    pub prices: Arc<dyn PriceStore>,
+    /// Sums of what calls cost.
+    pub costs: Arc<dyn CostReader>,
     /// Seals secrets.
     pub secrets: Arc<dyn SecretStore>,
     /// Says who may do what.
@@ -71,6 +77,11 @@ impl Services {
             secrets: self.secrets.clone(),
             authorizer: self.authorizer.clone(),
         }
+    }
+
+    /// For importing prices.
+    pub fn price_import_ports(&self) -> ImportPorts {
+        ImportPorts { prices: self.prices.clone(), authorizer: self.authorizer.clone() }
     }
 
     /// For the use cases of grants.

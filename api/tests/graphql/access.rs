@@ -8,7 +8,7 @@ use domain::ids::{AccountId, ApiKeyId, ExecutionId, ProjectId, ResourceId, Versi
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
-use crate::world::{Things, World, code, faults};
+use crate::world::{PRICES, Things, World, code, faults};
 
 /// How each root field is asked for something that belongs to somebody.
 fn cases(things: &Things) -> Vec<(&'static str, String)> {
@@ -41,6 +41,14 @@ fn queries(things: &Things) -> Vec<(&'static str, String)> {
         ("budgetAccounts", format!("query {{ budgetAccounts(projectId: \"{project}\") {{ id }} }}")),
         ("execution", format!("query {{ execution(id: \"{execution}\") {{ task }} }}")),
         ("executions", format!("query {{ executions(filter: {{agentId: \"{agent}\"}}) {{ nodes {{ task }} }} }}")),
+        ("priceVersions", format!("query {{ priceVersions(projectId: \"{project}\") {{ nodes {{ provider }} }} }}")),
+        ("executionCost", format!("query {{ executionCost(executionId: \"{execution}\") {{ totals {{ calls }} }} }}")),
+        (
+            "costSummary",
+            format!(
+                "query {{ costSummary(by: AGENT, filter: {{projectId: \"{project}\"}}) {{ totals {{ calls }} }} }}"
+            ),
+        ),
     ]
 }
 
@@ -91,6 +99,7 @@ fn other_mutations(things: &Things) -> Vec<(&'static str, String)> {
             "budgetTopUp",
             &format!("accountId: \"{account}\", costUsd: \"1\", reason: \"r\", idempotencyKey: \"k\""),
         ),
+        mutation("priceTableImport", &format!("projectId: \"{project}\", table: {}", Value::from(PRICES))),
         mutation("executionCancel", &format!("executionId: \"{execution}\"")),
         mutation("executionOverrideLoop", &format!("executionId: \"{execution}\", reason: \"it may\"")),
     ]

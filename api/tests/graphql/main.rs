@@ -9,6 +9,8 @@ mod events;
 #[cfg(test)]
 mod fallbacks;
 #[cfg(test)]
+mod money;
+#[cfg(test)]
 mod mutations;
 #[cfg(test)]
 mod queries;

@@ -67,6 +67,10 @@ pub struct Things {
     pub account: String,
 }
 
+/// A price file of one line.
+pub const PRICES: &str = r#"{"prices": [{"provider": "openai", "deployment": "unpriced", "currency": "USD",
+    "validFrom": "2020-01-01T00:00:00Z", "perMillion": {"input": "0.25", "output": 2.5}}]}"#;
+
 impl World {
     pub async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -86,6 +90,8 @@ impl World {
             identity: store.clone(),
             audit: store.clone(),
             artifacts: Arc::new(DirArtifactStore::open(&directory.path().join("artifacts")).unwrap()),
+            prices: store.clone(),
+            costs: store.clone(),
             secrets: Arc::new(KeyFileSecretStore::open(&directory.path().join("secret.key")).unwrap()),
             authorizer: Arc::new(Authorizer::new(store.clone()).unwrap()),
             bus: live.clone(),
@@ -177,6 +183,8 @@ impl World {
         let input = json!({"projectId": project, "period": "MONTH", "maxCostUsd": "100", "reason": "Acme month"});
         let account = self.mutate("budgetAccountSet", &input, "budgetAccount { id }").await;
         let account = text(&account["budgetAccount"]["id"]);
+        let input = json!({"projectId": project, "table": PRICES});
+        assert_eq!(self.mutate("priceTableImport", &input, "added").await["added"], 1);
         Things { project, credential, model, connection, profile, agent, version, execution, key, account }
     }
 
@@ -223,7 +231,7 @@ impl Worker<'_> {
         let budget = self.execution.budget();
         let stop_reason = reason();
         let (status, answer) = (ExecutionStatus::Succeeded, Some("42".to_owned()));
-        let event = Event::ExecutionFinished { status, stop_reason, answer, budget };
+        let event = Event::ExecutionFinished { status, stop_reason, answer, error_item: None, budget };
         let segment = encode_segment(self.execution.next_sequence, vec![(self.world.services.clock.now(), event)]);
         self.commit(segment.unwrap(), ExecutionStatus::Succeeded).await;
     }
@@ -250,7 +258,13 @@ impl Worker<'_> {
 }
 
 fn reason() -> StopReason {
-    StopReason { code: StopCode::FinalAnswer, message: "It answered.".to_owned(), limit: None, iteration: Some(1) }
+    StopReason {
+        code: StopCode::FinalAnswer,
+        message: "It answered.".to_owned(),
+        limit: None,
+        iteration: Some(1),
+        step: None,
+    }
 }
 
 async fn tenant(services: &Services, slug: &str) -> (Principal, ProjectId) {

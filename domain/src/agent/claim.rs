@@ -16,7 +16,7 @@ use crate::ctx::{Principal, Scope};
 use crate::event::{CommandWakeUps, Entry, Event, EventBus, Journal, JournalError, LogWriterHandle};
 use crate::execution::{
     AgentIteration, CallContext, Change, Claimed, Execution, ExecutionReader, ExecutionStore, Fence, Progress,
-    StopCause, StopCode, StopSignal,
+    StopCause, StopCode, StopSignal, StopStep,
 };
 use crate::ids::{CommandId, ResourceId};
 use crate::loop_guard::LoopGuard;
@@ -113,6 +113,8 @@ pub(crate) struct Moving {
     pub answer_so_far: String,
     /// The model that is asked next.
     pub choice: ModelChoice,
+    /// What the loop is about to do, or does.
+    pub step: StopStep,
     /// The sequence that the first event of the commit that is being made gets.
     pub next_sequence: u64,
 }
@@ -145,6 +147,7 @@ impl NextIteration {
         moving.open_iteration = Some(iteration.clone());
         events.push(Event::IterationStarted { iteration: number });
         changes.push(Change::SaveIteration(iteration));
+        moving.step = StopStep::ModelCall;
         Ok(number)
     }
 }
@@ -205,6 +208,7 @@ impl Claim {
                 open_iteration: None,
                 answer_so_far: String::new(),
                 choice: ModelChoice::default(),
+                step: StopStep::Iteration,
                 next_sequence: execution.next_sequence,
             }),
             execution,

@@ -5,6 +5,7 @@
 //! records. The recovery point is the last settled call: a new claim replays what is stored and sends nothing again.
 //! Nothing here knows a provider, a database or a socket.
 
+mod account_ending;
 pub(crate) mod checkpoint;
 mod claim;
 mod commands;
@@ -12,6 +13,7 @@ mod conversation;
 mod ending;
 mod halt;
 mod heartbeat;
+mod limit_ending;
 mod resume;
 mod run;
 mod sandbox_session;

@@ -10,13 +10,15 @@ use super::sandbox_session::latest_checkpoint;
 use crate::artifact::{StoredText, load_text};
 use crate::budget::{Amount, Limit};
 use crate::event::Event;
-use crate::execution::{AgentIteration, Change, ExecutionStatus, IterationRecord, ModelPin, StopCause, StopCode};
+use crate::execution::{
+    AgentIteration, Change, ExecutionStatus, IterationRecord, ModelPin, StopCause, StopCode, StopStep,
+};
 use crate::ids::VersionId;
 use crate::loop_guard::Outcome;
 use crate::model_call::run::{end_of, finished_event};
 use crate::model_call::{CallState, FinishReason, ModelCall, ModelChoice};
 use crate::money::NanoUsd;
-use crate::resource::{ResourceVersion, Spec};
+use crate::resource::{ModelSpec, ResourceVersion, Spec};
 use crate::sandbox::{SandboxTarget, WorkspaceCheckpoint};
 use crate::tool_call::plan::{self, Planned, Todo};
 use crate::tool_call::{SideEffect, ToolCall, ToolCallState, ToolResult, warning_of};
@@ -32,6 +34,17 @@ pub(super) enum Position {
     ModelCall(AgentIteration),
     /// The open iteration's reply asked for these.
     ToolCalls(Vec<Planned>),
+}
+
+impl Position {
+    /// What happens there, as a StopReason names it.
+    pub(super) const fn step(&self) -> StopStep {
+        match self {
+            Self::NextIteration => StopStep::Iteration,
+            Self::ModelCall(_) => StopStep::ModelCall,
+            Self::ToolCalls(_) => StopStep::ToolCalls,
+        }
+    }
 }
 
 /// Reads the pinned versions and the transcript, closes what older epochs left open, and finds the place to go on.
@@ -64,7 +77,8 @@ async fn read_pins(claim: &Claim) -> Result<Pinned, Halt> {
     let Some(Spec::Agent(agent)) = spec(Some(pins.agent)) else { return Err(damaged()) };
     let model = |pin: &ModelPin| match version(Some(pin.model)) {
         Some(ResourceVersion { resource_id, spec: Spec::Model(spec), .. }) => {
-            Ok(PinnedModel { id: *resource_id, spec: spec.clone(), key: open(claim, version(pin.credential))? })
+            let spec = ModelSpec { price: spec.price.or(pin.price), ..spec.clone() };
+            Ok(PinnedModel { id: *resource_id, spec, key: open(claim, version(pin.credential))? })
         }
         Some(_) | None => Err(damaged()),
     };
@@ -170,6 +184,8 @@ async fn replay(
     mut conversation: Conversation,
 ) -> Result<(Conversation, Position), Halt> {
     let mut position = Position::NextIteration;
+    // Only a call that had been stopped finds its end here.
+    claim.moving().step = StopStep::ModelCall;
     let warnings = remember_all(claim, &transcript).await?;
     check_tool_errors(claim)?;
     for record in transcript {

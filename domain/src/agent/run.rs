@@ -56,6 +56,10 @@ async fn iterate(claim: &Claim, mut conversation: Conversation, mut position: Po
 
 /// From one settled place to the next.
 async fn step(claim: &Claim, conversation: &mut Conversation, position: Position) -> Result<Position, Halt> {
+    // Where time runs out in a step, that step is the one to be named, though it is driven to its end first.
+    if claim.signal.cause().is_none() {
+        claim.moving().step = position.step();
+    }
     match position {
         Position::NextIteration => {
             let next = claim.next_iteration(conversation);

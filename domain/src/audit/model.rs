@@ -20,6 +20,8 @@ pub enum AuditAction {
     BudgetAccountSet,
     /// A budget account's running period, or an execution's own limits, were topped up.
     BudgetTopUp,
+    /// Prices were added to a project's table.
+    PriceTableImport,
 }
 
 /// One decision of a person or of a program with a key.

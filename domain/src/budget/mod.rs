@@ -15,6 +15,7 @@ mod administer;
 mod ledger;
 mod model;
 mod offer;
+mod outcome;
 mod period;
 mod ports;
 mod source;
@@ -27,6 +28,7 @@ pub use administer::{
 pub use ledger::{Estimate, MINIMUM_USEFUL_OUTPUT, ModelCallReservation, estimate_input};
 pub use model::{Budget, Limit, Limits, Used};
 pub use offer::{Patience, Refused, reserve};
+pub use outcome::{LimitOutcome, LimitOutcomes};
 pub use period::Period;
 pub use ports::{
     AccountChange, AccountPeriod, AccountReservation, AccountSubjects, BudgetAccounts, TopUp, TopUpOutcome, TopUpTarget,

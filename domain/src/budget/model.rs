@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::account::{Amount, Caps};
+use super::outcome::LimitOutcomes;
 use crate::error::InvalidInput;
 use crate::money::NanoUsd;
 
@@ -24,10 +25,13 @@ pub struct Limits {
     pub max_active_time_ms: Option<u64>,
     /// How often the same tool may fail.
     pub max_errors_per_tool: Option<u32>,
+    /// What each limit does when it is hit, the deadline included.
+    #[serde(skip_serializing_if = "LimitOutcomes::is_empty")]
+    pub on_limit: LimitOutcomes,
 }
 
 impl Limits {
-    /// Of each limit the tighter one.
+    /// Of each limit the tighter one. Outcomes are no bounds: those that are chosen here hold before those of `other`.
     pub fn tightest(self, other: Self) -> Self {
         Self {
             max_iterations: tighter(self.max_iterations, other.max_iterations),
@@ -37,6 +41,7 @@ impl Limits {
             max_cost: tighter(self.max_cost, other.max_cost),
             max_active_time_ms: tighter(self.max_active_time_ms, other.max_active_time_ms),
             max_errors_per_tool: tighter(self.max_errors_per_tool, other.max_errors_per_tool),
+            on_limit: self.on_limit.or(other.on_limit),
         }
     }
 
@@ -50,6 +55,7 @@ impl Limits {
             max_cost: self.max_cost.or(defaults.max_cost),
             max_active_time_ms: self.max_active_time_ms.or(defaults.max_active_time_ms),
             max_errors_per_tool: self.max_errors_per_tool.or(defaults.max_errors_per_tool),
+            on_limit: self.on_limit.or(defaults.on_limit),
         }
     }
 
@@ -152,4 +158,20 @@ pub enum Limit {
     ActiveTime,
     /// Of errors of one tool.
     ErrorsPerTool,
+    /// The moment at which the execution must have ended.
+    Deadline,
+}
+
+impl Limit {
+    /// All of them, in the order of the variants.
+    pub const ALL: [Self; 8] = [
+        Self::Iterations,
+        Self::ModelCalls,
+        Self::ToolCalls,
+        Self::Tokens,
+        Self::Cost,
+        Self::ActiveTime,
+        Self::ErrorsPerTool,
+        Self::Deadline,
+    ];
 }

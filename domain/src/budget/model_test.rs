@@ -109,6 +109,7 @@ impl World {
             input_per_million: NanoUsd(i64::try_from(random.below(3_000_000_000)).unwrap()),
             cached_input_per_million: NanoUsd(1),
             output_per_million: NanoUsd(i64::try_from(1 + random.below(9_000_000_000)).unwrap()),
+            reasoning_per_million: None,
         };
         let accounts = (0..random.below(4)).map(|index| vec![(account(&mut random, index), Book::default())]).collect();
         let mut world =
@@ -393,6 +394,7 @@ fn a_known_sequence_admits_exactly_what_fits() {
         input_per_million: NanoUsd(1_000_000_000),
         cached_input_per_million: NanoUsd(0),
         output_per_million: NanoUsd(1_000_000_000),
+        reasoning_per_million: None,
     };
     let estimate = Estimate { input_tokens: 590_000, output_cap: 10_000, price: Some(price) };
     let mut shared = account(&mut Random(1), 1);

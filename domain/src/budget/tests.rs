@@ -5,6 +5,7 @@ const PRICE: Price = Price {
     input_per_million: NanoUsd(1_000_000_000),
     cached_input_per_million: NanoUsd(1_000_000_000),
     output_per_million: NanoUsd(2_000_000_000),
+    reasoning_per_million: None,
 };
 
 fn budget(limits: Limits) -> Budget {
@@ -36,6 +37,19 @@ fn refuses_a_call_when_the_useful_minimum_does_not_fit() {
     let mut budget = budget(Limits { max_cost: Some(NanoUsd(1_000_000)), ..Limits::default() });
     assert_eq!(budget.reserve_model_call(call(970, 4096)), Err(Limit::Cost));
     assert_eq!(budget.used, Used::default());
+}
+
+#[test]
+fn a_call_is_made_for_the_useful_minimum_and_not_for_a_token_less() {
+    for (left, outcome) in
+        [(MINIMUM_USEFUL_OUTPUT, Ok(MINIMUM_USEFUL_OUTPUT)), (MINIMUM_USEFUL_OUTPUT - 1, Err(Limit::Tokens))]
+    {
+        let mut budget = budget(Limits { max_tokens: Some(500 + left), ..Limits::default() });
+        assert_eq!(budget.reserve_model_call(call(500, 4096)).map(|held| held.output_cap), outcome);
+    }
+    // A model whose own cap is lower is called as long as that fits.
+    let mut budget = budget(Limits { max_tokens: Some(504), ..Limits::default() });
+    assert_eq!(budget.reserve_model_call(call(500, 4)).map(|held| held.output_cap), Ok(4));
 }
 
 #[test]

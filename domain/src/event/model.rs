@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, BudgetSource, Limit};
 use crate::clock::Timestamp;
-use crate::execution::{ExecutionStatus, StopReason};
+use crate::execution::{ErrorItem, ExecutionStatus, StopReason};
 use crate::ids::{AccountId, ArtifactId, ModelCallId, PrincipalId, SandboxId, ToolCallId};
 use crate::loop_guard::LoopKind;
 use crate::model_call::{CallState, FinishReason};
@@ -171,6 +171,8 @@ pub enum Event {
         status: ExecutionStatus,
         stop_reason: StopReason,
         answer: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_item: Option<ErrorItem>,
         budget: Budget,
     },
 }

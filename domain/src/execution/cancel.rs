@@ -122,6 +122,7 @@ async fn end_unstarted(
         message: "Cancelled before it started; nothing was charged.".to_owned(),
         limit: None,
         iteration: None,
+        step: None,
     };
     let budget = execution.budget();
     let mut progress = execution.progress;
@@ -129,7 +130,13 @@ async fn end_unstarted(
     progress.stop_reason = Some(reason.clone());
     progress.ended_at = Some(now);
     progress.releases_lease = true;
-    let finished = Event::ExecutionFinished { status: progress.status, stop_reason: reason, answer: None, budget };
+    let finished = Event::ExecutionFinished {
+        status: progress.status,
+        stop_reason: reason,
+        answer: None,
+        error_item: None,
+        budget,
+    };
     let events = vec![(now, Event::CancelRequested { by: command.by }), (now, finished)];
     let reference = ExecutionRef { tenant_id: execution.tenant_id, id: execution.id };
     let commit = Commit {

@@ -6,6 +6,7 @@
 
 mod call_context;
 pub mod cancel;
+mod item;
 mod model;
 pub mod override_loop;
 mod ports;
@@ -15,10 +16,11 @@ pub mod start;
 mod stop_signal;
 
 pub use call_context::CallContext;
+pub use item::{ErrorItem, Item};
 pub use model::{
     AgentIteration, Change, Claimed, Command, CommandKind, Commit, Execution, ExecutionFilter, ExecutionRef,
     ExecutionStatus, Fence, IterationRecord, LoopOverride, ModelPin, NewExecution, Pins, Progress, Renewal,
-    StartOutcome, StopCode, StopReason,
+    StartOutcome, StopCode, StopReason, StopStep,
 };
 pub use ports::{ExecutionReader, ExecutionStore};
 pub use receipt::{CancelOutcome, CancelReceipt};

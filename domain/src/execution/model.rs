@@ -12,6 +12,7 @@ use crate::ids::{
     AccountId, CommandId, ExecutionId, ModelCallId, PrincipalId, ProjectId, ResourceId, TenantId, VersionId,
 };
 use crate::model_call::ModelCall;
+use crate::resource::PriceVersion;
 use crate::sandbox::{Sandbox, WorkspaceCheckpoint};
 use crate::tool_call::ToolCall;
 
@@ -43,7 +44,7 @@ pub enum ExecutionStatus {
     Waiting,
     /// Was told to stop; calls under way are being ended.
     Cancelling,
-    /// Ended with a final answer.
+    /// Ended with an item: a final answer, or the error item of a limit that asks for one.
     Succeeded,
     /// Ended by a failure.
     Failed,
@@ -90,7 +91,7 @@ pub enum StopCode {
 }
 
 impl StopCode {
-    /// The terminal state that this cause leads to.
+    /// The terminal state that this cause leads to, unless a limit's outcome is an error item.
     pub const fn status(self) -> ExecutionStatus {
         match self {
             Self::FinalAnswer => ExecutionStatus::Succeeded,
@@ -128,6 +129,21 @@ pub struct StopReason {
     pub limit: Option<String>,
     /// The iteration at which it ended.
     pub iteration: Option<u32>,
+    /// What was about to happen, or was under way; only where a limit ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StopStep>,
+}
+
+/// A step of the loop that a limit can end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum StopStep {
+    /// The next iteration was to begin.
+    Iteration,
+    /// A model call.
+    ModelCall,
+    /// The tool calls of a reply.
+    ToolCalls,
 }
 
 /// The versions that an execution uses, whatever is published later.
@@ -149,12 +165,15 @@ pub struct Pins {
     pub connection: Option<VersionId>,
     /// Of the connection's credential.
     pub connection_credential: Option<VersionId>,
+    /// The price that was in force for a model which carries none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<PriceVersion>,
 }
 
 impl Pins {
     /// All models, in the order in which they are asked.
     pub fn models(&self) -> Vec<ModelPin> {
-        let own = ModelPin { model: self.model, credential: self.model_credential };
+        let own = ModelPin { model: self.model, credential: self.model_credential, price: self.price };
         std::iter::once(own).chain(self.fallbacks.iter().copied()).collect()
     }
 }
@@ -167,6 +186,9 @@ pub struct ModelPin {
     pub model: VersionId,
     /// Version of its credential.
     pub credential: Option<VersionId>,
+    /// The price that was in force for it, when it carries none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<PriceVersion>,
 }
 
 /// An Execution, as it is stored.

@@ -10,14 +10,15 @@ use super::model::{Execution, ExecutionRef, ModelPin, NewExecution, Pins, Progre
 use super::ports::{ExecutionReader, ExecutionStore};
 use crate::access::{AccessStore, Action, Authorizer, Target, may};
 use crate::artifact::{Artifact, ArtifactKind, ArtifactStore, sha256_hex};
-use crate::budget::{LimitSource, LimitSources, Limits, effective};
+use crate::budget::{LimitOutcomes, LimitSource, LimitSources, Limits, effective};
 use crate::clock::Timestamp;
 use crate::ctx::OpContext;
 use crate::error::{InvalidInput, StoreError};
 use crate::event::{Event, EventBus, encode_segment};
 use crate::ids::{ArtifactId, ExecutionId, PrincipalId, ResourceId, VersionId};
+use crate::price_table::{ModelName, PriceStore};
 use crate::resource::{
-    AgentSpec, ModelSpec, Resource, ResourceKind, ResourceStore, ResourceVersion, Spec, VersionState,
+    AgentSpec, ModelSpec, PriceVersion, Resource, ResourceKind, ResourceStore, ResourceVersion, Spec, VersionState,
 };
 
 /// The task may have this many bytes.
@@ -37,6 +38,7 @@ const DEFAULT_LIMITS: Limits = Limits {
     max_cost: None,
     max_active_time_ms: Some(3_600_000),
     max_errors_per_tool: None,
+    on_limit: LimitOutcomes::NONE,
 };
 
 /// What starting needs.
@@ -53,6 +55,8 @@ pub struct StartPorts {
     pub authorizer: Arc<Authorizer>,
     /// Input files.
     pub artifacts: Arc<dyn ArtifactStore>,
+    /// Prices of models that carry none.
+    pub prices: Arc<dyn PriceStore>,
     /// Wakes the workers.
     pub bus: Arc<dyn EventBus>,
 }
@@ -206,7 +210,7 @@ struct Plan {
 impl Plan {
     async fn make(op: &OpContext, ports: &StartPorts, request: &StartRequest) -> Result<Self, StartError> {
         let (agent, version, spec) = chosen_agent(op, ports, request.agent).await?;
-        let models = latest_models(op, ports, &spec).await?;
+        let models = latest_models(op, ports, &agent, &spec).await?;
         let (profile, connection) = match spec.sandbox_profile_id {
             Some(profile) => sandbox(op, ports, profile).await?,
             None => (None, None),
@@ -217,9 +221,12 @@ impl Plan {
         };
         let set = [(LimitSource::Agent, spec.limits), (LimitSource::Start, request.limits)];
         let (limits, limit_sources) = effective(&set, DEFAULT_LIMITS);
-        if let Some((model, _)) = models.iter().find(|(model, _)| limits.max_cost.is_some() && model.price.is_none()) {
-            let rule =
-                "a cost limit needs models with prices: publish a version of it with a price, or set a token limit";
+        // What a limit does is the caller's choice before the agent's.
+        let limits = Limits { on_limit: request.limits.on_limit.or(spec.limits.on_limit), ..limits };
+        let unpriced = |(model, pin): &&(ModelSpec, ModelPin)| model.price.is_none() && pin.price.is_none();
+        if let Some((model, _)) = models.iter().find(|found| limits.max_cost.is_some() && unpriced(found)) {
+            let rule = "a cost limit needs models with prices: import a price that is in force for it, publish a \
+                        version of it with a price, or set a token limit";
             let message = format!("{} has no price; {rule}", model.alias);
             return Err(invalid(["limits", "maxCostUsd"], "PRICE_UNKNOWN", message));
         }
@@ -236,6 +243,7 @@ impl Plan {
                 profile: profile.map(|version| version.id),
                 connection: connection.map(|version| version.id),
                 connection_credential: latest_id(op, ports, connection_credential).await?,
+                price: model.price,
             },
             limits,
             limit_sources,
@@ -244,6 +252,21 @@ impl Plan {
             agent,
         })
     }
+}
+
+/// The price from the project's table, for a model that carries none of its own.
+async fn price_in_force(
+    op: &OpContext,
+    ports: &StartPorts,
+    agent: &Resource,
+    model: &ModelSpec,
+) -> Result<Option<PriceVersion>, StoreError> {
+    if model.price.is_some() {
+        return Ok(None);
+    }
+    let name = ModelName { provider: model.provider.clone(), deployment: model.deployment.clone() };
+    let price = ports.prices.price_in_force(op.scope(), agent.project_id, &name, op.clock.now()).await?;
+    Ok(price.map(|price| price.version))
 }
 
 async fn chosen_agent(
@@ -298,16 +321,18 @@ async fn permit(
 async fn latest_models(
     op: &OpContext,
     ports: &StartPorts,
-    agent: &AgentSpec,
+    agent: &Resource,
+    spec: &AgentSpec,
 ) -> Result<Vec<(ModelSpec, ModelPin)>, StartError> {
     let mut models = Vec::new();
-    for model in agent.models() {
+    for model in spec.models() {
         let version = usable(op, ports, model, "model").await?;
         let Spec::Model(spec) = version.spec else {
             return Err(invalid(["agentId"], "NOT_PUBLISHED", "names a model that is none"));
         };
         let credential = latest_id(op, ports, spec.credential_id).await?;
-        models.push((spec, ModelPin { model: version.id, credential }));
+        let price = price_in_force(op, ports, agent, &spec).await?;
+        models.push((spec, ModelPin { model: version.id, credential, price }));
     }
     Ok(models)
 }

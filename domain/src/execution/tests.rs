@@ -55,7 +55,7 @@ fn rows_from_before_there_were_fallbacks_are_read() {
         "connectionCredential": null,
     });
     let pins: Pins = serde_json::from_value(pins).unwrap();
-    assert_eq!(pins.models(), [ModelPin { model: pins.model, credential: pins.model_credential }]);
+    assert_eq!(pins.models(), [ModelPin { model: pins.model, credential: pins.model_credential, price: None }]);
     let model = crate::ids::ResourceId::from_bits(1);
     let agent = serde_json::json!({
         "instructions": "", "modelId": model, "sandboxProfileId": null, "tools": [], "limits": crate::budget::Limits::default(),

@@ -10,11 +10,12 @@ use crate::artifact::{Artifact, ArtifactKind, StoredText, sha256_hex};
 use crate::audit::AuditLog;
 use crate::budget::{BudgetAccounts, LimitSources, Limits, Used};
 use crate::clock::{Clock, Timestamp};
+use crate::cost::CostReader;
 use crate::ctx::{Principal, Scope};
 use crate::event::{Event, EventLog, Segment, encode_segment};
 use crate::execution::{
     AgentIteration, Change, Commit, Execution, ExecutionReader, ExecutionRef, ExecutionStatus, ExecutionStore, Fence,
-    ModelPin, NewExecution, Pins, Progress, StopCode, StopReason,
+    ModelPin, NewExecution, Pins, Progress, StopCode, StopReason, StopStep,
 };
 use crate::ids::{
     AccountId, ApiKeyId, ArtifactId, CommandId, ExecutionId, ModelCallId, PriceVersionId, PrincipalId, ProjectId,
@@ -22,6 +23,7 @@ use crate::ids::{
 };
 use crate::model_call::{CallState, FinishReason, ModelCall, RequestedToolCall, SentMessages};
 use crate::money::{NanoUsd, Price, TokenUsage};
+use crate::price_table::PriceStore;
 use crate::resource::{ResourceStore, SandboxNetwork, SandboxTier};
 use crate::sandbox::{Sandbox, SandboxState, WorkspaceCheckpoint};
 use crate::tool_call::{SideEffect, ToolCall, ToolCallState};
@@ -40,6 +42,8 @@ pub struct Ports {
     pub access: Arc<dyn AccessStore>,
     pub identity: Arc<dyn IdentityStore>,
     pub accounts: Arc<dyn BudgetAccounts>,
+    pub prices: Arc<dyn PriceStore>,
+    pub costs: Arc<dyn CostReader>,
     pub audit: Arc<dyn AuditLog>,
     pub clock: Arc<dyn Clock>,
 }
@@ -128,12 +132,13 @@ impl Samples {
                 model: self.version_id(),
                 model_credential: Some(self.version_id()),
                 fallbacks: vec![
-                    ModelPin { model: self.version_id(), credential: Some(self.version_id()) },
-                    ModelPin { model: self.version_id(), credential: None },
+                    ModelPin { model: self.version_id(), credential: Some(self.version_id()), price: None },
+                    ModelPin { model: self.version_id(), credential: None, price: None },
                 ],
                 profile: Some(self.version_id()),
                 connection: Some(self.version_id()),
                 connection_credential: None,
+                price: None,
             },
             task: "Count the crates. 数える \u{1F980}".to_owned(),
             limits: Limits { max_iterations: Some(9), max_cost: Some(NanoUsd(50_000_000)), ..Limits::default() },
@@ -197,6 +202,7 @@ impl Samples {
                 input_per_million: NanoUsd(250_000_000),
                 cached_input_per_million: NanoUsd(25_000_000),
                 output_per_million: NanoUsd(2_000_000_000),
+                reasoning_per_million: Some(NanoUsd(2_500_000_000)),
             }),
             reserved_tokens: 12_345,
             reserved: NanoUsd(i64::MAX),
@@ -305,6 +311,7 @@ impl Samples {
                 message: "The next call could cost more than is left.".to_owned(),
                 limit: Some("$0.05".to_owned()),
                 iteration: Some(2),
+                step: Some(StopStep::ModelCall),
             }),
             answer: Some("Ça va: 12 × 3".to_owned()),
             started_at: Some(at),

@@ -24,7 +24,7 @@ export class Api {
   }
 
   /** An agent that plays a scenario of the scripted model; `tools` that run code get the seeded sandbox. */
-  async agent({ slug, name = slug, scenario, tools = ["note"], limits = {} }) {
+  async agent({ slug, name = slug, scenario, tools = ["note"], limits = {}, maxOutputTokens = 100_000 }) {
     const { viewer } = await this.query("{ viewer { defaultProject { id } } }");
     const projectId = viewer.defaultProject.id;
     const { model } = await this.mutate("modelCreate", "ModelCreateInput", "model { id }", {
@@ -39,7 +39,7 @@ export class Api {
         alias: "scripted",
         baseUrl: "scripted:",
         contextWindow: 1_000_000,
-        maxOutputTokens: 100_000,
+        maxOutputTokens,
         price: { inputPerMillionUsd: "1", outputPerMillionUsd: "2" },
       },
     });
@@ -56,9 +56,9 @@ export class Api {
     return agent.id;
   }
 
-  /** Starts an execution and returns its id. */
-  async start(agentId, task) {
-    const input = { agentId, task, idempotencyKey: crypto.randomUUID() };
+  /** Starts an execution and returns its id; `rest` is what else the start call says. */
+  async start(agentId, task, rest = {}) {
+    const input = { agentId, task, idempotencyKey: crypto.randomUUID(), ...rest };
     return (await this.mutate("executionStart", "ExecutionStartInput", "execution { id }", input)).execution.id;
   }
 

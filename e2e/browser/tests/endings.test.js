@@ -86,11 +86,33 @@ test("a run stopped by a limit names the limit, the step, and keeps its partial 
   await badge(page, "Stopped: iterations").waitFor();
   const outcome = page.getByLabel("Outcome");
   await outcome.getByText("The limit of iterations was reached").waitFor();
-  await outcome.getByText("limit 3 iterations · at iteration 3").waitFor();
+  await outcome.getByText("limit 3 iterations · after iteration 3").waitFor();
   await outcome.getByText("Partial answer").waitFor();
   await outcome.getByText("The third part.").waitFor();
   await details(page).getByText("3 iterations", { exact: true }).waitFor();
   await assertNothingMissing(page, id);
+  assert.deepEqual(complaints, []);
+});
+
+test("a limit with an error item says so, and shows the item; the costs page has what it cost", async () => {
+  const agent = await api.agent({ slug: "chained", name: "Chained agent", scenario: "tools" });
+  const calls = [1, 2, 3].map((number) => [{ tool: "note", arguments: { text: `note ${number}` } }]);
+  const limits = { maxModelCalls: 2, onLimit: [{ limit: "MODEL_CALLS", outcome: "ERROR_ITEM" }] };
+  const id = await api.start(agent, JSON.stringify({ calls, repeat: true }), { limits });
+  const { page, complaints } = await signedIn(browser, server, runPath(id));
+  await badge(page, "Error item: model calls").waitFor();
+  const outcome = page.getByLabel("Outcome");
+  await outcome.getByText("limit 2 model calls · at the model call of iteration 3").waitFor();
+  const item = JSON.parse(await outcome.locator("figure", { hasText: "Item handed on" }).locator("pre").innerText());
+  const { code, limit, step, iteration } = item.error;
+  assert.deepEqual({ code, limit, step, iteration }, { code: "MODEL_CALL_LIMIT", limit: "maxModelCalls 2", step: "MODEL_CALL", iteration: 3 });
+  assert.deepEqual((await api.query("query I($id: ID!) { execution(id: $id) { items } }", { id })).execution.items, [item]);
+
+  const cost = await api.query("query C($id: ID!) { executionCost(executionId: $id) { totals { total { amount } } } }", { id });
+  await page.getByRole("link", { name: "Costs" }).click();
+  await page.getByText("By agent").click();
+  const row = page.getByRole("row").filter({ hasText: "Chained agent" });
+  await row.getByText(`$${cost.executionCost.totals.total.amount}`).waitFor();
   assert.deepEqual(complaints, []);
 });
 

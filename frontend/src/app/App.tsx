@@ -12,6 +12,7 @@ import { ViewerContext } from "./viewer";
 
 const RunPage = lazy(() => import("@/features/run/RunPage"));
 const StartPage = lazy(() => import("@/features/start/StartPage"));
+const CostsPage = lazy(() => import("@/features/costs/CostsPage"));
 const ResourcesPage = lazy(() => import("@/features/resources/ResourcesPage"));
 
 export function App() {
@@ -30,6 +31,7 @@ export function App() {
               <Route path="/" component={RunsPage} />
               <Route path="/runs/:id">{({ id }) => <RunPage key={id} id={id} />}</Route>
               <Route path="/start" component={StartPage} />
+              <Route path="/costs" component={CostsPage} />
               <Route path="/resources" component={ResourcesPage} />
               <Route component={NotFound} />
             </Switch>

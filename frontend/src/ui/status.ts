@@ -2,13 +2,16 @@ import {
   IconBan,
   IconCircleCheck,
   IconCircleFilled,
-  IconCircleHalf2,
   IconCircleX,
   IconClock,
   IconCoin,
   IconHandStop,
+  IconHourglass,
+  IconListNumbers,
+  IconMessage,
   IconPlayerStop,
   IconRepeat,
+  IconTool,
 } from "@tabler/icons-react";
 import type { ExecutionStatus, StopReasonCode } from "@/graphql/generated/graphql";
 
@@ -21,16 +24,17 @@ export interface StatusLook {
   pulsing?: boolean;
 }
 
-const STOPPED_BY: Partial<Record<StopReasonCode, StatusLook>> = {
-  LOOP_DETECTED: { word: "Stopped: loop", tone: "warn", Icon: IconRepeat },
-  ITERATION_LIMIT: { word: "Stopped: iterations", tone: "warn", Icon: IconCoin },
-  MODEL_CALL_LIMIT: { word: "Stopped: model calls", tone: "warn", Icon: IconCoin },
-  TOOL_CALL_LIMIT: { word: "Stopped: tool calls", tone: "warn", Icon: IconCoin },
-  TOKEN_LIMIT: { word: "Stopped: tokens", tone: "warn", Icon: IconCoin },
-  COST_LIMIT: { word: "Stopped: cost", tone: "warn", Icon: IconCoin },
-  ACTIVE_TIME_LIMIT: { word: "Stopped: time", tone: "warn", Icon: IconCoin },
-  DEADLINE_EXCEEDED: { word: "Stopped: deadline", tone: "warn", Icon: IconClock },
-  MODEL_OUTPUT_TRUNCATED: { word: "Partial answer", tone: "warn", Icon: IconCircleHalf2 },
+/** What a limit is of. */
+const LIMITS: Partial<Record<StopReasonCode, { what: string; Icon: typeof IconClock }>> = {
+  LOOP_DETECTED: { what: "loop", Icon: IconRepeat },
+  ITERATION_LIMIT: { what: "iterations", Icon: IconListNumbers },
+  MODEL_CALL_LIMIT: { what: "model calls", Icon: IconMessage },
+  TOOL_CALL_LIMIT: { what: "tool calls", Icon: IconTool },
+  TOKEN_LIMIT: { what: "tokens", Icon: IconCoin },
+  COST_LIMIT: { what: "cost", Icon: IconCoin },
+  ACTIVE_TIME_LIMIT: { what: "time", Icon: IconHourglass },
+  TOOL_ERROR_LIMIT: { what: "tool errors", Icon: IconTool },
+  DEADLINE_EXCEEDED: { what: "deadline", Icon: IconClock },
 };
 
 const LOOKS: Record<ExecutionStatus, StatusLook> = {
@@ -46,8 +50,16 @@ const LOOKS: Record<ExecutionStatus, StatusLook> = {
 
 /** Status is always icon, word and colour together; a status that a newer server knows is named as it is. */
 export function statusLook(status: ExecutionStatus, stopCode?: StopReasonCode | null): StatusLook {
-  const stopped = status === "STOPPED" && stopCode ? STOPPED_BY[stopCode] : undefined;
-  return stopped ?? LOOKS[status] ?? { word: status.toLowerCase(), tone: "dim", Icon: IconClock };
+  return limitLook(status, stopCode) ?? LOOKS[status] ?? { word: status.toLowerCase(), tone: "dim", Icon: IconClock };
+}
+
+/** A limit either stops a run or ends it with an error item, with which its caller goes on. */
+function limitLook(status: ExecutionStatus, stopCode?: StopReasonCode | null): StatusLook | undefined {
+  const limit = stopCode ? LIMITS[stopCode] : undefined;
+  if (limit === undefined) return undefined;
+  if (status === "STOPPED") return { word: `Stopped: ${limit.what}`, tone: "warn", Icon: limit.Icon };
+  if (status === "SUCCEEDED") return { word: `Error item: ${limit.what}`, tone: "warn", Icon: limit.Icon };
+  return undefined;
 }
 
 export function isTerminal(status: ExecutionStatus): boolean {

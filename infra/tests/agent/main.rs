@@ -16,6 +16,7 @@ mod loop_rules;
 mod losses;
 #[path = "../it/mariadb.rs"]
 mod mariadb;
+mod outcomes;
 mod played_files;
 mod played_model;
 mod played_sandbox;

@@ -182,6 +182,7 @@ async fn cached_and_reasoning_tokens_are_charged_as_parts() {
         input_per_million: NanoUsd(250_000_000),
         cached_input_per_million: NanoUsd(25_000_000),
         output_per_million: NanoUsd(2_000_000_000),
+        reasoning_per_million: None,
     };
     let played = Played::with(&provider, CallLimits::default(), |spec| {
         spec.price.as_mut().unwrap().price = price;

@@ -49,6 +49,7 @@ pub const PRICE: Price = Price {
     input_per_million: NanoUsd(1_000_000_000),
     cached_input_per_million: NanoUsd(1_000_000_000),
     output_per_million: NanoUsd(2_000_000_000),
+    reasoning_per_million: None,
 };
 
 pub struct Stage {
@@ -179,7 +180,7 @@ impl Stage {
             let (id, model) = add(&self.stores, &self.samples, &self.home, &slug, Spec::Model(spec)).await;
             self.stores.access.grant(self.use_of(id)).await.unwrap();
             ids.push(id);
-            pins.push(ModelPin { model, credential: None });
+            pins.push(ModelPin { model, credential: None, price: None });
         }
         self.cast.pins.model = pins.remove(0).model;
         self.cast.pins.fallbacks = pins;
@@ -327,6 +328,8 @@ fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
         access: shared.clone(),
         identity: shared.clone(),
         accounts: shared.clone(),
+        prices: shared.clone(),
+        costs: shared.clone(),
         audit: shared.clone(),
         clock: clock.clone(),
     }
@@ -380,6 +383,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
         profile: Some(profile_version),
         connection: Some(connection_version),
         connection_credential: None,
+        price: None,
     };
     Cast { agent, model, profile, identity, pins }
 }

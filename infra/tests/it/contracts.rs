@@ -68,6 +68,15 @@ contracts! {
         a_foreign_tenant_sees_no_log,
     ],
     reader: [lists_page_by_time_and_id, lists_are_filtered, a_foreign_tenant_sees_nothing],
+    prices: [
+        an_import_is_whole_or_nothing,
+        an_import_is_audited_once,
+        what_was_imported_never_changes,
+        the_newest_price_that_holds_is_in_force,
+        a_price_table_is_paged,
+        a_foreign_tenant_sees_no_prices,
+    ],
+    costs: [sums_are_exact_and_paged, names_that_differ_in_a_space_are_two, a_foreign_tenant_has_no_costs],
     resources: [
         a_resource_reads_back_equal,
         a_slug_is_taken_once,

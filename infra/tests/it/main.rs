@@ -7,6 +7,8 @@ mod budget_race;
 #[cfg(test)]
 mod contracts;
 #[cfg(test)]
+mod costs;
+#[cfg(test)]
 mod lockstep;
 #[cfg(test)]
 mod mariadb;

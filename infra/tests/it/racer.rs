@@ -27,6 +27,7 @@ pub const PRICE: Price = Price {
     input_per_million: NanoUsd(1_000_000_000),
     cached_input_per_million: NanoUsd(1_000_000_000),
     output_per_million: NanoUsd(1_000_000_000),
+    reasoning_per_million: None,
 };
 
 /// How providers count.

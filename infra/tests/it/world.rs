@@ -65,6 +65,8 @@ pub fn ports(store: &SqlStore) -> Ports {
         access: Arc::new(store.clone()),
         identity: Arc::new(store.clone()),
         accounts: Arc::new(store.clone()),
+        prices: Arc::new(store.clone()),
+        costs: Arc::new(store.clone()),
         audit: Arc::new(store.clone()),
         clock: Arc::new(SystemClock::new()),
     }

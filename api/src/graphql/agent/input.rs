@@ -3,7 +3,8 @@
 use async_graphql::{ID, InputObject};
 use domain::resource::{self, AddVersion, Content, CreateResource, Spec};
 
-use super::object::{LimitsInput, LoopAction};
+use super::limits::LimitsInput;
+use super::object::LoopAction;
 use crate::graphql::budget::warning_levels;
 use crate::graphql::resource::publication;
 use crate::graphql::user_error::{Faults, Parsed};

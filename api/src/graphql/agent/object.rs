@@ -1,17 +1,15 @@
 //! Agents and their versions, as the API shows them.
 
-use async_graphql::{ComplexObject, Context, Enum, InputObject, SimpleObject};
-use domain::budget;
+use async_graphql::{ComplexObject, Context, Enum, SimpleObject};
 use domain::ids::ResourceId;
 use domain::resource::{self, AgentSpec};
 
+use super::limits::Limits;
 use crate::graphql::error::ApiError;
 use crate::graphql::model::ModelVersion;
-use crate::graphql::money::{Money, usd};
 use crate::graphql::resource::{resource_head, resource_payload, resource_version, visible, visible_latest};
 use crate::graphql::sandbox_profile::SandboxProfileVersion;
-use crate::graphql::scalar::{BigInt, Decimal, int};
-use crate::graphql::user_error::Faults;
+use crate::graphql::scalar::int;
 
 resource_head! {
     /// An agent: what an execution runs.
@@ -82,75 +80,6 @@ impl AgentVersion {
     /// Percentages of an execution's own limits of money and tokens at which it is warned.
     async fn warning_levels(&self) -> Vec<i32> {
         self.spec.warning_levels.percentages().iter().copied().map(i32::from).collect()
-    }
-}
-
-/// Upper bounds of an execution; null means no bound.
-#[derive(SimpleObject)]
-pub struct Limits {
-    /// Agent iterations.
-    max_iterations: Option<i32>,
-    /// Model calls.
-    max_model_calls: Option<i32>,
-    /// Tool calls.
-    max_tool_calls: Option<i32>,
-    /// Input and output tokens together.
-    max_tokens: Option<BigInt>,
-    /// Money.
-    max_cost: Option<Money>,
-    /// Milliseconds of active time.
-    max_active_time_ms: Option<BigInt>,
-    /// The same tool may fail this often.
-    max_errors_per_tool: Option<i32>,
-}
-
-impl From<budget::Limits> for Limits {
-    fn from(limits: budget::Limits) -> Self {
-        Self {
-            max_iterations: limits.max_iterations.map(int),
-            max_model_calls: limits.max_model_calls.map(int),
-            max_tool_calls: limits.max_tool_calls.map(int),
-            max_tokens: limits.max_tokens.map(BigInt::from),
-            max_cost: limits.max_cost.map(Money::from),
-            max_active_time_ms: limits.max_active_time_ms.map(BigInt::from),
-            max_errors_per_tool: limits.max_errors_per_tool.map(int),
-        }
-    }
-}
-
-/// Upper bounds; each is greater than 0, and what is left out has no bound.
-#[derive(Debug, Clone, InputObject)]
-pub struct LimitsInput {
-    /// Agent iterations.
-    max_iterations: Option<i32>,
-    /// Model calls.
-    max_model_calls: Option<i32>,
-    /// Tool calls.
-    max_tool_calls: Option<i32>,
-    /// Input and output tokens together.
-    max_tokens: Option<BigInt>,
-    /// US dollars.
-    max_cost_usd: Option<Decimal>,
-    /// Milliseconds of active time.
-    max_active_time_ms: Option<BigInt>,
-    /// The same tool may fail this often.
-    max_errors_per_tool: Option<i32>,
-}
-
-impl LimitsInput {
-    /// Reads the limits, which stand at `base` in the input. What is not greater than 0 becomes 0, and the domain's rule
-    /// reports it.
-    pub fn read(&self, base: &[&str], faults: &mut Faults) -> budget::Limits {
-        let count = |value: i32| u32::try_from(value).unwrap_or(0);
-        budget::Limits {
-            max_iterations: self.max_iterations.map(count),
-            max_model_calls: self.max_model_calls.map(count),
-            max_tool_calls: self.max_tool_calls.map(count),
-            max_tokens: self.max_tokens.map(BigInt::to_u64_or_zero),
-            max_cost: self.max_cost_usd.as_ref().map(|text| usd(text, base, "maxCostUsd", faults)),
-            max_active_time_ms: self.max_active_time_ms.map(BigInt::to_u64_or_zero),
-            max_errors_per_tool: self.max_errors_per_tool.map(count),
-        }
     }
 }
 

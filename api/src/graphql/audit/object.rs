@@ -62,4 +62,6 @@ pub enum AuditAction {
     BudgetAccountSet,
     /// A budget account's running period, or an execution's own limits, were topped up.
     BudgetTopUp,
+    /// Prices were added to a project's table.
+    PriceTableImport,
 }

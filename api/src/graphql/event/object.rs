@@ -7,8 +7,8 @@ use domain::ids::ExecutionId;
 use crate::graphql::agent::LoopAction;
 use crate::graphql::budget::{BudgetLimit, BudgetSource};
 use crate::graphql::execution::{
-    CallError, CallState, ExecutionBudget, ExecutionStatus, FinishReason, LoopKind, OutputStream, SideEffect,
-    StopReason, ToolCallState,
+    CallError, CallState, ErrorItem, ExecutionBudget, ExecutionStatus, FinishReason, LoopKind, OutputStream,
+    SideEffect, StopReason, ToolCallState,
 };
 use crate::graphql::money::{Money, TokenUsage};
 use crate::graphql::sandbox_connection::SandboxTier;
@@ -362,13 +362,15 @@ events! {
     }
 
     /// The execution ended; the last event of its log.
-    ExecutionFinished(status, stop_reason, answer, budget) {
+    ExecutionFinished(status, stop_reason, answer, error_item, budget) {
         /// The terminal state.
         status: ExecutionStatus = status.into(),
         /// Why it ended.
         stop_reason: StopReason = stop_reason.into(),
         /// The final answer, or what there was of one.
         answer: Option<String> = answer,
+        /// What it hands on when it ended at a limit whose outcome is ERROR_ITEM.
+        error_item: Option<ErrorItem> = error_item.map(ErrorItem::from),
         /// Limits and what was used of them.
         budget: ExecutionBudget = budget.into(),
     }

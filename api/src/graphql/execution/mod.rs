@@ -25,6 +25,6 @@ pub use override_loop::OverrideLoopMutation;
 pub use query::ExecutionQuery;
 pub use sandbox::{OutputStream, Sandbox};
 pub use sight::{has_expired, visible_execution, visible_model_call, visible_sandbox, visible_tool_call};
-pub use status::{ExecutionStatus, LoopKind, StopReason};
+pub use status::{ErrorItem, ExecutionStatus, LoopKind, StopReason};
 pub use tool_call::{SideEffect, ToolCall, ToolCallState};
 pub use updates::UpdateSubscription;

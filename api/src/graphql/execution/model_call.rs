@@ -92,7 +92,7 @@ impl ModelCall {
             return Ok(None);
         };
         let price = match loader.load_one(pin.model).await?.map(|version| version.spec) {
-            Some(Spec::Model(spec)) => spec.price,
+            Some(Spec::Model(spec)) => spec.price.or(pin.price),
             Some(_) | None => None,
         };
         Ok(price.filter(|price| price.id == wanted).map(PriceVersion::from))

@@ -125,6 +125,7 @@ impl Services {
             access: self.access.clone(),
             authorizer: self.authorizer.clone(),
             artifacts: self.artifacts.clone(),
+            prices: self.prices.clone(),
             bus: self.bus.clone(),
         }
     }

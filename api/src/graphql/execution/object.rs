@@ -1,15 +1,15 @@
 //! Executions as the API shows them.
 
-use async_graphql::{Context, ID, Name, Object, Value};
+use async_graphql::{Context, ID, Object};
 use domain::artifact::ArtifactKind;
 use domain::ctx::Page;
 use domain::event::Cursor;
-use domain::execution::{self, ExecutionStatus as Status, IterationRecord};
+use domain::execution::{self, IterationRecord};
 
 use super::budget::{EffectiveLimit, ExecutionBudget};
 use super::iteration::AgentIteration;
 use super::sandbox::Sandbox;
-use super::status::{ExecutionStatus, StopReason};
+use super::status::{ErrorItem, ExecutionStatus, StopReason};
 use crate::graphql::agent::{Agent, AgentVersion};
 use crate::graphql::artifact::Artifact;
 use crate::graphql::audit::AuditRecord;
@@ -77,23 +77,27 @@ impl Execution {
 
     /// The final answer; null until there is one.
     async fn answer(&self) -> Option<&str> {
-        self.0.progress.answer.as_deref().filter(|_| self.0.progress.status == Status::Succeeded)
+        self.0.final_answer()
     }
 
     /// The first lines of a partial answer when the execution ended without a final one.
     async fn partial_answer(&self) -> Option<String> {
         let progress = &self.0.progress;
-        let partial = progress.status.is_terminal() && progress.status != Status::Succeeded;
-        let text = progress.answer.as_deref().filter(|_| partial)?;
+        let is_partial = progress.status.is_terminal() && self.0.final_answer().is_none();
+        let text = progress.answer.as_deref().filter(|_| is_partial)?;
         Some(text.lines().take(PARTIAL_LINES).collect::<Vec<_>>().join("\n"))
     }
 
-    /// JSON values that it hands on: its final answer as {"answer": "..."}, once there is one.
+    /// JSON values that it hands on, once it has ended: its final answer as {"answer": "..."}, or the limit that it hit as
+    /// {"error": {"code", "limit", "step", "iteration", "message"}} where the limit's outcome is ERROR_ITEM.
     async fn items(&self) -> Vec<Json> {
-        let answer = self.0.progress.answer.as_ref().filter(|_| self.0.progress.status == Status::Succeeded);
-        let item =
-            |text: &String| Value::Object([(Name::new("answer"), Value::from(text.clone()))].into_iter().collect());
-        answer.map(item).map(Json).into_iter().collect()
+        self.0.items().iter().filter_map(Json::of).collect()
+    }
+
+    /// What it hands on when it ended at a limit whose outcome is ERROR_ITEM.
+    async fn error_item(&self) -> Option<ErrorItem> {
+        let progress = &self.0.progress;
+        execution::ErrorItem::of(progress.status, progress.stop_reason.as_ref()?).map(ErrorItem::from)
     }
 
     /// True when a written conversation answers in place of a model.

@@ -17,7 +17,7 @@ pub enum ExecutionStatus {
     Waiting,
     /// Was told to stop; calls under way are being ended.
     Cancelling,
-    /// Ended with a final answer.
+    /// Ended with an item: a final answer, or the error item of a limit whose outcome is ERROR_ITEM.
     Succeeded,
     /// Ended by a failure.
     Failed,
@@ -96,6 +96,47 @@ pub struct StopReason {
     limit: Option<String>,
     /// The iteration at which it ended.
     iteration: Option<i32>,
+    /// What was about to happen, or was under way; only where a limit ended it.
+    step: Option<StopStep>,
+}
+
+/// A step of the loop that a limit can end. Clients must handle values they do not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+#[graphql(remote = "execution::StopStep")]
+pub enum StopStep {
+    /// The next iteration was to begin.
+    Iteration,
+    /// A model call.
+    ModelCall,
+    /// The tool calls of a reply.
+    ToolCalls,
+}
+
+/// A limit that was hit, as a value with which a caller goes on. It is also the member `error` of the execution's item.
+#[derive(SimpleObject)]
+pub struct ErrorItem {
+    /// The code of the stop reason.
+    code: StopReasonCode,
+    /// The limit, as the stop reason names it.
+    limit: Option<String>,
+    /// What was about to happen, or was under way.
+    step: Option<StopStep>,
+    /// The iteration of that step.
+    iteration: Option<i32>,
+    /// For people.
+    message: String,
+}
+
+impl From<execution::ErrorItem> for ErrorItem {
+    fn from(item: execution::ErrorItem) -> Self {
+        Self {
+            code: item.code.into(),
+            limit: item.limit,
+            step: item.step.map(StopStep::from),
+            iteration: item.iteration.map(int),
+            message: item.message,
+        }
+    }
 }
 
 impl From<execution::StopReason> for StopReason {
@@ -105,6 +146,7 @@ impl From<execution::StopReason> for StopReason {
             message: reason.message,
             limit: reason.limit,
             iteration: reason.iteration.map(int),
+            step: reason.step.map(StopStep::from),
         }
     }
 }

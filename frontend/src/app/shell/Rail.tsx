@@ -1,5 +1,5 @@
 import { Tooltip } from "@mantine/core";
-import { IconPlus, IconStack2, IconTimeline } from "@tabler/icons-react";
+import { IconCoin, IconPlus, IconStack2, IconTimeline } from "@tabler/icons-react";
 import { Link, useLocation } from "wouter";
 import classes from "./Shell.module.css";
 import { ThemeSwitch } from "./ThemeSwitch";
@@ -7,6 +7,7 @@ import { ThemeSwitch } from "./ThemeSwitch";
 const PLACES = [
   { href: "/", label: "Runs", Icon: IconTimeline, isHere: (path: string) => path === "/" || path.startsWith("/runs/") },
   { href: "/start", label: "Start a run", Icon: IconPlus, isHere: (path: string) => path === "/start" },
+  { href: "/costs", label: "Costs", Icon: IconCoin, isHere: (path: string) => path === "/costs" },
   { href: "/resources", label: "Resources", Icon: IconStack2, isHere: (path: string) => path === "/resources" },
 ];
 

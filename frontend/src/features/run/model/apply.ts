@@ -119,8 +119,13 @@ function finishExecution(view: RunView, event: EventOf<"ExecutionFinished">, at:
     endedAt: at,
     stopReason: readFragment(StopReasonFields, event.stopReason),
     answer: event.answer,
+    errorItem: event.errorItem ? errorItemOf(event.errorItem) : null,
     budget: advanceBudget(view.budget, readBudget(event.budget)),
     budgetAt: at,
     iterations: view.iterations.map((it) => (it.endedAt === null ? { ...it, endedAt: at } : it)),
   };
+}
+
+function errorItemOf({ code, limit, step, iteration, message }: NonNullable<RunView["errorItem"]>): RunView["errorItem"] {
+  return { code, limit, step, iteration, message };
 }

@@ -160,6 +160,13 @@ export const RunEventFields = graphql(`
         ...StopReasonParts
       }
       answer
+      errorItem {
+        code
+        limit
+        step
+        iteration
+        message
+      }
       budget {
         ...Budget
       }
@@ -212,6 +219,7 @@ export const StopReasonFields = graphql(`
     message
     limit
     iteration
+    step
   }
 `);
 

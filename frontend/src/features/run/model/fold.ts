@@ -41,6 +41,7 @@ export const EMPTY_VIEW: RunView = {
   loop: null,
   stopReason: null,
   answer: null,
+  errorItem: null,
 };
 
 export const EMPTY_FOLD: FoldState = {

@@ -1,6 +1,6 @@
 /** Why a run ended, in words: the server's sentence stands, this names the cause before it. */
-import { formatDuration, formatExact } from "@/lib/format";
-import type { StopReasonCode } from "@/graphql/generated/graphql";
+import { formatDuration, formatExact, formatMoment } from "@/lib/format";
+import type { StopReasonCode, StopStep } from "@/graphql/generated/graphql";
 import type { StopReasonView } from "./types";
 
 const CAUSES: Record<StopReasonCode, string> = {
@@ -58,6 +58,7 @@ const LIMIT_UNITS: Record<string, (value: string) => string> = {
   maxCostUsd: (value) => `$${value.replace("$", "")}`,
   maxActiveTimeMs: (value) => formatDuration(Number(value)),
   maxErrorsPerTool: (value) => `${value} errors of one tool`,
+  deadlineAt: (value) => formatMoment(Date.parse(value)),
 };
 
 /** The limit that was reached, as people say it; one of a form that is not known stands as it is. */
@@ -68,11 +69,22 @@ export function limitOf({ limit }: StopReasonView): string | null {
   return value === undefined || inWords === undefined ? limit : inWords(value);
 }
 
+const STEPS: Record<StopStep, (iteration: number) => string> = {
+  ITERATION: (iteration) => `after iteration ${iteration}`,
+  MODEL_CALL: (iteration) => `at the model call of iteration ${iteration}`,
+  TOOL_CALLS: (iteration) => `at the tool calls of iteration ${iteration}`,
+};
+
+function placeOf({ step, iteration }: StopReasonView): string[] {
+  if (iteration === null) return [];
+  return [(step && STEPS[step]?.(iteration)) ?? `at iteration ${iteration}`];
+}
+
 export function whereOf(reason: StopReasonView): string | null {
   const limit = limitOf(reason);
   const parts = [
     ...(limit === null ? [] : [`limit ${limit}`]),
-    ...(reason.iteration === null ? [] : [`at iteration ${reason.iteration}`]),
+    ...placeOf(reason),
   ];
   return parts.length === 0 ? null : parts.join(" · ");
 }

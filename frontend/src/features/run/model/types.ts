@@ -8,6 +8,7 @@ import type {
   SandboxTier,
   SideEffect,
   StopReasonCode,
+  StopStep,
   ToolCallState,
 } from "@/graphql/generated/graphql";
 import type { Budget } from "./budget";
@@ -144,6 +145,7 @@ export interface StopReasonView {
   message: string;
   limit: string | null;
   iteration: number | null;
+  step: StopStep | null;
 }
 
 /** Everything the run page shows that comes from the log. */
@@ -170,4 +172,6 @@ export interface RunView {
   loop: LoopView | null;
   stopReason: StopReasonView | null;
   answer: string | null;
+  /** What the run hands on when it ended at a limit that asks for it. */
+  errorItem: EventOf<"ExecutionFinished">["errorItem"];
 }

@@ -97,14 +97,14 @@ describe("what the page shows of a run", () => {
   });
 
   it("says why it ended, also for a cause that it does not know", () => {
-    const reason = { code: "COST_LIMIT" as const, message: "", limit: "$0.05", iteration: 3 };
-    expect([causeOf(reason), whereOf(reason)]).toEqual(["The cost limit was reached", "limit $0.05 · at iteration 3"]);
+    const reason = { code: "COST_LIMIT" as const, message: "", limit: "$0.05", iteration: 3, step: "MODEL_CALL" as const };
+    expect([causeOf(reason), whereOf(reason)]).toEqual(["The cost limit was reached", "limit $0.05 · at the model call of iteration 3"]);
     expect(causeOf({ ...reason, code: "POWER_CUT" as "INTERNAL" })).toBe("power cut");
   });
 });
 
 describe("what a run tells in words", () => {
-  const reason = (limit: string | null): StopReasonView => ({ code: "ITERATION_LIMIT", message: "", limit, iteration: 3 });
+  const reason = (limit: string | null): StopReasonView => ({ code: "ITERATION_LIMIT", message: "", limit, iteration: 3, step: null });
 
   it("says limits as people do, and leaves unknown ones as they are", () => {
     expect(limitOf(reason("maxIterations 3"))).toBe("3 iterations");

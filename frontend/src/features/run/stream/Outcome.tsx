@@ -6,21 +6,34 @@ import type { RunView } from "../model/types";
 import type { Run } from "../run";
 import classes from "./stream.module.css";
 
-/** The end first: the answer, why it ended, what it left behind. */
+/** The end first: the answer, why it ended, what it left behind. Without an answer, why it ended comes before all. */
 export function Outcome({ run, view }: { run: Run | null; view: RunView }) {
   const partial = view.answer === null ? (run?.partialAnswer ?? null) : null;
   const text = view.answer ?? partial;
   return (
     <section className={classes.outcome} aria-label="Outcome">
+      {view.answer === null && <Reason view={view} />}
+      <HandedOn view={view} />
       {text !== null && (
         <div className={classes.answer}>
           {partial !== null && <p className={classes.partial}>Partial answer: the run ended before it was complete.</p>}
           <Markdown text={text} />
         </div>
       )}
-      <Reason view={view} />
+      {view.answer !== null && <Reason view={view} />}
       <ArtifactList artifacts={view.artifacts} />
     </section>
+  );
+}
+
+/** The item that a caller gets in place of an answer. */
+function HandedOn({ view: { errorItem } }: { view: RunView }) {
+  if (!errorItem) return null;
+  return (
+    <figure className={classes.item}>
+      <figcaption>Item handed on to the caller</figcaption>
+      <pre>{JSON.stringify({ error: errorItem }, null, 2)}</pre>
+    </figure>
   );
 }
 
