@@ -116,7 +116,7 @@ impl Reference<'_> {
                 column.iter().all(|at| self.calls[*at].is_same(&self.calls[column[0]])) && self.agree(&column)
             })
         };
-        let is_composed = (1..period).filter(|part| period % part == 0).any(|part| {
+        let is_composed = (1..period).filter(|part| period.is_multiple_of(*part)).any(|part| {
             let round = &self.calls[self.calls.len() - period..];
             round.chunks(part).all(|chunk| chunk.iter().zip(round).all(|(a, b)| a.is_same(b)))
         });
