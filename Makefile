@@ -1,7 +1,7 @@
 # The same commands on every machine and in CI. CONTRIBUTING.md says when to use which.
 
 .DEFAULT_GOAL := help
-.PHONY: help run check update test e2e bench studio doctor
+.PHONY: help run check update test e2e bench guards studio doctor
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -23,6 +23,9 @@ e2e: ## Run only the tests that drive the whole program
 
 bench: ## Measure speed and size of the release build
 	@scripts/bench.sh
+
+guards: ## Take each guard out of a copy of the program and see its tests fail
+	@scripts/guards.py
 
 studio: ## Build the web app into frontend/dist when its sources changed
 	@scripts/studio.sh

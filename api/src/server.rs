@@ -162,8 +162,8 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     }
     tracing::warn!(
         listen = %address,
-        "listening on all interfaces: clients elsewhere are refused unless server.hosts holds the name they use, and \
-         what they send is not encrypted unless a proxy does it"
+        advice = "clients elsewhere are refused unless server.hosts holds the name they use; put TLS in front",
+        "listening on all interfaces"
     );
     SocketAddr::from(([127, 0, 0, 1], address.port()))
 }

@@ -33,11 +33,19 @@ impl Bench {
     async fn cancel(&self, execution: &str) -> Result<Value> {
         let asked = Instant::now();
         let input = json!({ "executionId": execution });
-        let selection = "execution { id status }";
-        self.client.mutate("executionCancel", "ExecutionCancelInput", selection, input).await?;
+        self.client.mutate("executionCancel", "ExecutionCancelInput", "execution { id }", input).await?;
         let state = self.client.ended(execution).await?;
         assert!(asked.elapsed() < SOON, "it took {:?}", asked.elapsed());
         Ok(state)
+    }
+
+    /// The receipt; asking again does not change it.
+    async fn receipt(&self, execution: &str) -> Result<Value> {
+        let selection = "receipt { outcome message modelCalls { id state cost { nanoUsd } } toolCalls { tool state } \
+            chargedForCut { nanoUsd } charged { nanoUsd } reserved { nanoUsd } keptIterations keptArtifacts hasAnswer }";
+        let input = json!({ "executionId": execution });
+        let payload = self.client.mutate("executionCancel", "ExecutionCancelInput", selection, input).await?;
+        Ok(payload["receipt"].clone())
     }
 
     /// Starts one and waits until an event of its log holds this text.
@@ -65,6 +73,8 @@ async fn a_queued_execution_ends_at_once_and_never_runs() -> Result {
     assert_eq!(number(&state["budget"]["modelCalls"]["used"])?, 0);
     let kinds = kinds(&whole_log(&bench.client, &queued).await?)?;
     assert_eq!(kinds, ["ExecutionQueued", "CancelRequested", "ExecutionFinished"]);
+    let receipt = bench.receipt(&queued).await?;
+    assert_eq!((&receipt["outcome"], &receipt["keptIterations"]), (&json!("CANCELLED"), &json!(0)), "{receipt}");
     assert_eq!(bench.client.execution(&running).await?["status"], "RUNNING");
     assert_eq!(bench.cancel(&running).await?["status"], "CANCELLED");
     Ok(())
@@ -82,6 +92,11 @@ async fn a_streaming_model_call_is_ended_settled_and_its_text_kept() -> Result {
     assert!(text(call, "/replyText")?.starts_with("d0 d1 d2 d3 d4 d5 "), "{call}");
     assert_eq!(number(&state["budget"]["tokens"]["reserved"])?, 0, "a reservation is left");
     assert_eq!(number(&state["budget"]["cost"]["reserved"]["nanoUsd"])?, 0, "a reservation is left");
+    let receipt = bench.receipt(&execution).await?;
+    assert_eq!((&receipt["outcome"], &receipt["hasAnswer"]), (&json!("CANCELLED"), &json!(true)), "{receipt}");
+    assert_eq!(receipt["modelCalls"].as_array().map(Vec::len), Some(1), "{receipt}");
+    assert_eq!(receipt["chargedForCut"], receipt["modelCalls"][0]["cost"], "{receipt}");
+    assert_eq!((&receipt["charged"], number(&receipt["reserved"]["nanoUsd"])?), (&receipt["chargedForCut"], 0));
     assert_ends_once(&bench.client, &execution).await?;
 
     // It makes room for the next one.
@@ -104,6 +119,9 @@ async fn a_command_in_the_sandbox_is_killed() -> Result {
     assert_eq!((call["state"].as_str(), call["error"]["code"].as_str()), (Some("CANCELLED"), Some("CANCELLED")));
     assert!(text(call, "/result")?.starts_with("started\n"), "{call}");
     assert_eq!(state["sandboxes"][0]["state"], "GONE");
+    let receipt = bench.receipt(&execution).await?;
+    assert_eq!(receipt["toolCalls"], json!([{ "tool": "run_shell", "state": "CANCELLED" }]), "{receipt}");
+    assert_eq!((&receipt["modelCalls"], &receipt["keptIterations"]), (&json!([]), &json!(1)), "{receipt}");
     assert_ends_once(&bench.client, &execution).await
 }
 
@@ -117,6 +135,7 @@ async fn after_the_end_a_cancel_changes_nothing() -> Result {
     for _ in 0..3 {
         assert_eq!(bench.cancel(&execution).await?, before);
     }
+    assert_eq!(bench.receipt(&execution).await?["outcome"], "ALREADY_ENDED");
     assert_eq!(whole_log(&bench.client, &execution).await?.len(), log.len());
     assert_ends_once(&bench.client, &execution).await
 }

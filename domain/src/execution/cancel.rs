@@ -1,11 +1,14 @@
-//! Cancels an execution: a command in the inbox, applied at once where nobody holds the lease.
+//! Cancels an execution: a command in the inbox, applied at once where nobody holds the lease. The answer waits a moment
+//! for the end, and says what became of the execution.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::model::{Claimed, Command, CommandKind, Commit, Execution, ExecutionRef, Fence, StopCode, StopReason};
 use super::ports::{ExecutionReader, ExecutionStore};
+use super::receipt::CancelReceipt;
 use crate::access::{Action, Authorizer, Target, may};
+use crate::artifact::ArtifactKind;
 use crate::ctx::OpContext;
 use crate::error::StoreError;
 use crate::event::{Event, EventBus, encode_segment};
@@ -14,6 +17,9 @@ use crate::ids::{CommandId, ExecutionId};
 
 /// Enough to write one transaction.
 const SHORT_LEASE: Duration = Duration::from_secs(10);
+/// The answer comes within two seconds, whatever the execution does: so long it waits for the end.
+const LONGEST_WAIT: Duration = Duration::from_millis(1500);
+const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 /// What cancelling needs.
 pub struct CancelPorts {
@@ -41,15 +47,25 @@ pub enum CancelError {
     Store(#[from] StoreError),
 }
 
-/// Cancels an execution and returns it as it stands then. One that has ended is returned unchanged.
-pub async fn cancel(op: &OpContext, ports: &CancelPorts, id: ExecutionId) -> Result<Execution, CancelError> {
+/// Cancels an execution, and returns it as it stands then with what became of it. One that has ended stays unchanged.
+pub async fn cancel(
+    op: &OpContext,
+    ports: &CancelPorts,
+    id: ExecutionId,
+) -> Result<(Execution, CancelReceipt), CancelError> {
     let execution = find(op, ports, id).await?;
     let target = Target { tenant_id: execution.tenant_id, project_id: execution.project_id, resource_id: None };
     permit(ports, op, Action::View, &target, CancelError::NotFound).await?;
     permit(ports, op, Action::Execute, &target, CancelError::Denied).await?;
-    if execution.progress.status.is_terminal() {
-        return Ok(execution);
-    }
+    let execution =
+        if execution.progress.status.is_terminal() { execution } else { stop(op, ports, execution).await? };
+    let receipt = receipt(ports, &execution).await?;
+    Ok((execution, receipt))
+}
+
+/// Asks for the end and waits a moment for it.
+async fn stop(op: &OpContext, ports: &CancelPorts, execution: Execution) -> Result<Execution, CancelError> {
+    let until = op.clock.monotonic() + LONGEST_WAIT;
     let command = Command {
         id: CommandId::generate(&*op.clock, &*op.entropy),
         kind: CommandKind::Cancel,
@@ -62,7 +78,20 @@ pub async fn cancel(op: &OpContext, ports: &CancelPorts, id: ExecutionId) -> Res
         Some(claimed) => give_back(ports, &claimed).await?,
         None => ports.bus.command_arrived(execution.reference()),
     }
-    find(op, ports, id).await
+    loop {
+        let now = find(op, ports, execution.id).await?;
+        if now.progress.status.is_terminal() || op.clock.monotonic() >= until {
+            return Ok(now);
+        }
+        op.clock.sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn receipt(ports: &CancelPorts, execution: &Execution) -> Result<CancelReceipt, StoreError> {
+    let transcript = ports.reader.transcript(execution.reference()).await?;
+    let artifacts = ports.reader.artifacts(execution.reference().scope(), &[execution.id]).await?;
+    let outputs = artifacts.iter().filter(|artifact| artifact.kind == ArtifactKind::Output).count();
+    Ok(CancelReceipt::of(execution, transcript, u32::try_from(outputs).unwrap_or(u32::MAX)))
 }
 
 async fn find(op: &OpContext, ports: &CancelPorts, id: ExecutionId) -> Result<Execution, CancelError> {

@@ -8,6 +8,7 @@ pub mod cancel;
 mod model;
 pub mod override_loop;
 mod ports;
+mod receipt;
 pub mod start;
 mod stop_signal;
 
@@ -17,6 +18,7 @@ pub use model::{
     StartOutcome, StopCode, StopReason,
 };
 pub use ports::{ExecutionReader, ExecutionStore};
+pub use receipt::{CancelOutcome, CancelReceipt};
 pub use stop_signal::{StopCause, StopSignal};
 
 #[cfg(test)]

@@ -29,6 +29,8 @@ test("Stop is reached and pressed by the keyboard alone, and the run is cancelle
   await page.keyboard.press("Enter");
 
   await badge(page, "Cancelled").waitFor();
+  const receipt = page.getByRole("status", { name: "Receipt" });
+  await receipt.getByText(/^Cancelled: 0 model calls and 1 tool call cut off, \$0\.\d+ charged in all/).waitFor();
   const outcome = page.getByLabel("Outcome");
   await outcome.getByText("Stopped by a person").waitFor();
   await details(page).getByText("Stopped by a person").waitFor();

@@ -34,10 +34,13 @@ struct Candidate {
 }
 
 pub(super) async fn claim_next(transaction: &DatabaseTransaction, claim: &Claim) -> Result<Option<Claimed>, Fault> {
-    // The condition on `open_since` is what the index is for: finished executions have none.
+    // The condition on `open_since` is what the index is for: finished executions have none. One that waits for a person
+    // is nobody's until a command is there.
     let sql = format!(
-        "SELECT tenant_id, id, lease_epoch FROM execution WHERE open_since >= 0 \
-         AND (lease_until IS NULL OR lease_until <= {}) ORDER BY open_since, id LIMIT 1",
+        "SELECT tenant_id, id, lease_epoch FROM execution e WHERE open_since >= 0 \
+         AND (lease_until IS NULL OR lease_until <= {}) AND (status <> 'WAITING' OR EXISTS (\
+           SELECT 1 FROM execution_command c WHERE c.tenant_id = e.tenant_id AND c.execution_id = e.id \
+           AND c.applied_at IS NULL)) ORDER BY open_since, id LIMIT 1",
         now(transaction)
     );
     for _ in 0..LOOKS {

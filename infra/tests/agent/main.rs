@@ -2,7 +2,9 @@
 //! lost, and where it stops. Models and sandboxes are played.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what these tests share fails by panicking, like them")]
 
+mod access;
 mod books;
+mod cancels;
 mod failing_store;
 mod failpoints;
 mod fused_ports;

@@ -200,6 +200,22 @@ impl Stage {
         new.execution.reference()
     }
 
+    /// The agent may not use its model any more.
+    pub async fn revoke_model(&self) {
+        self.revoke(self.cast.model).await;
+    }
+
+    /// The agent may not use its sandbox profile any more.
+    pub async fn revoke_sandbox(&self) {
+        self.revoke(self.cast.profile).await;
+    }
+
+    async fn revoke(&self, resource_id: ResourceId) {
+        let (tenant_id, principal_id) = (self.home.tenant.id, self.cast.identity);
+        let grant = Grant { tenant_id, principal_id, action: Action::Use, resource_id };
+        assert!(self.stores.access.revoke(grant).await.unwrap(), "there was no grant");
+    }
+
     /// Waits until the lease of whoever held it has run out, and claims it.
     pub async fn claim(&self, execution: ExecutionRef) -> Claimed {
         for _ in 0..200 {
@@ -284,6 +300,8 @@ fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
 #[derive(Clone, Copy)]
 struct Cast {
     agent: ResourceId,
+    model: ResourceId,
+    profile: ResourceId,
     identity: PrincipalId,
     pins: Pins,
 }
@@ -324,7 +342,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
         connection: Some(connection_version),
         connection_credential: None,
     };
-    Cast { agent, identity, pins }
+    Cast { agent, model, profile, identity, pins }
 }
 
 fn model_spec(samples: &Samples) -> ModelSpec {

@@ -49,6 +49,7 @@ contracts! {
         a_renewed_lease_is_not_claimed,
         commands_reach_the_holder,
         a_released_lease_is_free,
+        a_waiting_execution_is_claimed_for_a_command,
         an_ended_execution_stays_as_it_is,
     ],
     commits: [

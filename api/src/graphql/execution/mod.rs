@@ -8,6 +8,7 @@ mod mutation;
 mod object;
 mod override_loop;
 mod query;
+mod receipt;
 mod sandbox;
 mod sight;
 mod start_input;

@@ -8,6 +8,7 @@ use domain::execution::start::{StartError, StartPorts, start};
 use domain::ids::ExecutionId;
 
 use super::object::Execution;
+use super::receipt::CancelReceipt;
 use super::start_input::ExecutionStartInput;
 use crate::graphql::context::ContextExt;
 use crate::graphql::error::ApiError;
@@ -37,6 +38,8 @@ pub struct ExecutionCancelInput {
 pub struct ExecutionCancelPayload {
     /// The execution; null when there are user errors.
     execution: Option<Execution>,
+    /// What was cut off, what it cost, what is kept; null when there are user errors.
+    receipt: Option<CancelReceipt>,
     /// What the caller must mend; empty on success.
     user_errors: Vec<UserError>,
 }
@@ -68,7 +71,8 @@ impl ExecutionMutation {
         })
     }
 
-    /// Asks an execution to stop; needs the role operator. One that has ended stays as it is.
+    /// Stops an execution; needs the role operator. One that has ended stays as it is. The answer comes within two seconds:
+    /// with the end, or with the receipt's outcome REQUESTED while that is still to come.
     async fn execution_cancel(
         &self,
         ctx: &Context<'_>,
@@ -81,8 +85,12 @@ impl ExecutionMutation {
             Err(refusal) => Err(refusal),
         };
         Ok(match outcome(result)? {
-            Ok(row) => ExecutionCancelPayload { execution: Some(Execution(row)), user_errors: Vec::new() },
-            Err(user_errors) => ExecutionCancelPayload { execution: None, user_errors },
+            Ok((row, receipt)) => ExecutionCancelPayload {
+                receipt: Some(CancelReceipt::new(row.id, receipt)),
+                execution: Some(Execution(row)),
+                user_errors: Vec::new(),
+            },
+            Err(user_errors) => ExecutionCancelPayload { execution: None, receipt: None, user_errors },
         })
     }
 }

@@ -160,6 +160,22 @@ pub async fn a_released_lease_is_free(ports: &Ports) {
     assert!(!next.execution.progress.releases_lease);
 }
 
+/// One that waits for a person is nobody's until a command is there.
+pub async fn a_waiting_execution_is_claimed_for_a_command(ports: &Ports) {
+    let samples = Samples::new(1);
+    let home = samples.home(ports).await;
+    let execution = samples.start(ports, &home, AT).await;
+    let claimed = ports.executions.claim_next("w", LONG).await.unwrap().unwrap();
+    let mut commit = samples.commit(fence_of(&claimed), 1, Vec::new());
+    commit.progress = Some(Progress { status: ExecutionStatus::Waiting, releases_lease: true, ..running() });
+    ports.executions.commit(&commit).await.unwrap();
+    assert!(ports.executions.claim_next("other", LONG).await.unwrap().is_none());
+    let command = Command { id: samples.command_id(), kind: CommandKind::Cancel, by: home.owner, created_at: AT };
+    ports.executions.add_command(execution, &command).await.unwrap();
+    let next = ports.executions.claim_next("other", LONG).await.unwrap().unwrap();
+    assert_eq!((next.execution.progress.status, next.commands), (ExecutionStatus::Waiting, vec![command]));
+}
+
 /// What has ended is not claimed, not renewed and not written.
 pub async fn an_ended_execution_stays_as_it_is(ports: &Ports) {
     let samples = Samples::new(1);

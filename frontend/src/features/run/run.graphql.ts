@@ -41,6 +41,9 @@ export const ExecutionCancelMutation = graphql(`
         id
         status
       }
+      receipt {
+        message
+      }
       userErrors {
         code
         message

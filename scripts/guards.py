@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Checks the guards' guards: with a check taken out of the program, at least one named test must fail.
+
+For each guard below it changes one place in a copy of the working tree, runs the named tests, and wants to see each of
+them fail; before that, unchanged, it wants to see each of them pass. It builds as the tests do, so it takes a while;
+`make guards` runs it when a guard or its tests have changed. The last lines are a table for docs/guards.md.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass
+class Guard:
+    name: str
+    file: str
+    whole: str
+    broken: str
+    # Package, test target (None for the unit tests of its library), tests.
+    suites: list[tuple[str, str | None, list[str]]]
+
+
+GUARDS = [
+    Guard(
+        "the lease fence: a commit under an old epoch",
+        "infra/src/sql/commits.rs",
+        "AND lease_epoch = ? AND next_sequence = ?",
+        "AND lease_epoch >= 0 * ? AND next_sequence >= 0 * ?",
+        [("infra", "it", ["contracts::sqlite::claims::a_stale_worker_writes_nothing"])],
+    ),
+    Guard(
+        "the lease fence: a renewal under an old epoch",
+        "infra/src/sql/claims.rs",
+        "WHERE tenant_id = ? AND id = ? AND lease_epoch = ? \\\n         AND open_since IS NOT NULL AND lease_owner",
+        "WHERE tenant_id = ? AND id = ? AND lease_epoch >= 0 * ? \\\n         AND open_since IS NOT NULL AND lease_owner",
+        [("infra", "it", ["contracts::sqlite::claims::a_stale_worker_writes_nothing"])],
+    ),
+    Guard(
+        "the budget check: money",
+        "domain/src/budget/ledger.rs",
+        "by_cost.filter(|cap| *cap >= useful).ok_or(Limit::Cost)?",
+        "by_cost.unwrap_or(u64::MAX)",
+        [("domain", None, ["budget::tests::refuses_a_call_when_the_useful_minimum_does_not_fit"])],
+    ),
+    Guard(
+        "the budget check: tool calls",
+        "domain/src/budget/ledger.rs",
+        "let granted = wanted.min(left);",
+        "let granted = wanted.max(left.min(wanted));",
+        [("domain", None, ["budget::tests::grants_only_the_tool_calls_that_fit"])],
+    ),
+    Guard(
+        "the authoriser: what the API asks",
+        "domain/src/access/authorizer.rs",
+        "match self.decide(principal, action, target, facts) {",
+        "match self.decide(principal, action, target, facts).map(|_| Decision::Allow) {",
+        [("api", "graphql", ["access::lets_a_viewer_read_and_forbids_the_rest"])],
+    ),
+    Guard(
+        "the authoriser: what the loop asks before a call",
+        "domain/src/agent/claim.rs",
+        "self.ports.authorizer.authorize(&self.principal(), Action::Use, &target).await",
+        "{ let _ = (Action::Use, &target, &self.ports.authorizer); Ok(()) }",
+        [
+            (
+                "infra",
+                "agent",
+                [
+                    "access::a_model_that_was_revoked_is_not_called",
+                    "access::a_grant_that_was_revoked_in_mid_run_ends_the_run",
+                    "access::a_sandbox_profile_that_was_revoked_is_not_used",
+                ],
+            )
+        ],
+    ),
+    Guard(
+        "the redactor: what a model's provider says",
+        "infra/src/model/redact.rs",
+        "bound(&without_tokens(&without_key))",
+        "{ let _ = (&without_key, without_tokens); bound(text) }",
+        [("infra", "model", ["refusals::a_status_has_its_class_and_no_secret_gets_out"])],
+    ),
+    Guard(
+        "the redactor: what a sandbox server says",
+        "sandbox/src/opensandbox/redact.rs",
+        "text = text.replace(secret.expose_secret(), MARK);",
+        "let _ = MARK;",
+        [("sandbox", None, ["opensandbox::reply::tests::redacts_before_it_cuts"])],
+    ),
+]
+
+
+def run(tree: Path, package: str, target: str | None, tests: list[str]) -> dict[str, bool]:
+    """Whether each test passed. A build that fails is an error: it would prove nothing."""
+    where = ["--lib"] if target is None else ["--test", target]
+    build = ["cargo", "test", "--workspace", "--features", os.environ.get("FEATURES", "sandbox/testing"), "--no-run"]
+    built = subprocess.run([*build, *package_of(package), *where], cwd=tree, capture_output=True, text=True)
+    if built.returncode != 0:
+        sys.exit(f"the changed program does not compile:\n{built.stderr[-3000:]}")
+    command = [*build[:-1], *package_of(package), *where, "--", "--exact", *tests]
+    said = subprocess.run(command, cwd=tree, capture_output=True, text=True).stdout
+    ends = {test: f"test {test} ... " for test in tests}
+    missing = [test for test, begin in ends.items() if f"\n{begin}" not in said]
+    if missing:
+        sys.exit(f"these tests did not run: {', '.join(missing)}\n{said[-3000:]}")
+    return {test: f"\n{begin}ok" in said for test, begin in ends.items()}
+
+
+def package_of(package: str) -> list[str]:
+    """Every package but this one is left out; the features need the whole workspace to be named."""
+    packages = ["api", "domain", "e2e", "infra", "migrations", "sandbox"]
+    return [word for other in packages if other != package for word in ("--exclude", other)]
+
+
+def copy_of_the_tree(into: Path) -> Path:
+    files = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True
+    )
+    for name in filter(None, files.stdout.decode().split("\0")):
+        source, copy = ROOT / name, into / name
+        if source.is_file():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy)
+    return into
+
+
+def check(tree: Path, guard: Guard) -> list[str]:
+    path = tree / guard.file
+    text = path.read_text()
+    if text.count(guard.whole) != 1:
+        sys.exit(f"{guard.file}: the place of “{guard.name}” is there {text.count(guard.whole)} times; mend {__file__}")
+    rows = []
+    path.write_text(text.replace(guard.whole, guard.broken))
+    try:
+        for package, target, tests in guard.suites:
+            for test, passed in run(tree, package, target, tests).items():
+                print(f"  {'STILL PASSES' if passed else 'fails'}: {test}", flush=True)
+                rows.append(f"| {guard.name} | `{guard.file}` | `{test}` | {'**still passes**' if passed else 'fails'} |")
+    finally:
+        path.write_text(text)
+    return rows
+
+
+def main() -> None:
+    # What is built for the tests is used again.
+    os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
+    with tempfile.TemporaryDirectory(prefix="vitrine-guards-") as directory:
+        tree = copy_of_the_tree(Path(directory))
+        print("Unchanged, every named test must pass", flush=True)
+        for suite in {(package, target): None for guard in GUARDS for package, target, _ in guard.suites}:
+            named = [t for g in GUARDS for p, target, tests in g.suites if (p, target) == suite for t in tests]
+            failed = [test for test, passed in run(tree, *suite, sorted(set(named))).items() if not passed]
+            if failed:
+                sys.exit(f"these fail already: {', '.join(failed)}")
+        rows = []
+        for guard in GUARDS:
+            print(f"Without {guard.name}", flush=True)
+            rows += check(tree, guard)
+    print("\n| taken out | where | test | result |\n| --- | --- | --- | --- |")
+    print("\n".join(rows))
+    if any("still passes" in row for row in rows):
+        sys.exit("a guard can be taken out and its test still passes")
+
+
+if __name__ == "__main__":
+    main()
