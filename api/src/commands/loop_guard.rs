@@ -132,6 +132,7 @@ fn as_json(transcript: &Transcript, report: &Report) -> String {
         "calls": transcript.calls.len(),
         "judged": report.judged,
         "ran": report.ran,
+        "asExpected": transcript.expect.as_ref().map(|expect| report.begins_with(expect)),
         "findings": findings,
     });
     format!("{document:#}")

@@ -20,8 +20,6 @@ pub use guard::{Call, LoopGuard};
 pub use outcome::{Outcome, with_warning, without_warning};
 
 #[cfg(test)]
-mod corpus;
-#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod tests;

@@ -76,6 +76,16 @@ pub struct Report {
     pub caught: Vec<Caught>,
 }
 
+impl Report {
+    /// Whether the first call that was caught is the one that the author expects, with the same evidence.
+    pub fn begins_with(&self, expected: &Expectation) -> bool {
+        self.caught.first().is_some_and(|Caught { call, finding, .. }| {
+            let found = (*call, finding.kind, finding.period, &finding.iterations);
+            found == (expected.call, expected.kind, expected.period, &expected.iterations)
+        })
+    }
+}
+
 impl Transcript {
     /// Reads a file. All faults are told, each with its field, the rule and the fix.
     pub fn parse(text: &str) -> Result<Self, Vec<InvalidInput>> {
