@@ -61,6 +61,9 @@ pub async fn open_store(config: &Config, data_dir: &DataDir) -> Result<SqlStore,
     };
     let store = SqlStore::open(SqlOptions { url }).await?;
     migrations::up(store.connection()).await?;
+    if config.database_url.is_none() {
+        store.end_leases_of_earlier_process().await?;
+    }
     Ok(store)
 }
 
@@ -91,9 +94,6 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let data_dir = infra::data_dir::lock(&config.data_dir)?;
     let secrets = open_secrets(&data_dir)?;
     let store = open_store(config, &data_dir).await?;
-    if config.database_url.is_none() {
-        store.end_leases_of_earlier_process().await?;
-    }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
     let artifacts: Arc<dyn ArtifactStore> = Arc::new(DirArtifactStore::open(&data_dir.path().join("artifacts"))?);
@@ -136,10 +136,10 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         follow: live.clone(),
         access,
         identity: shared.clone(),
+        prices: shared.clone(),
+        costs: shared.clone(),
         audit: shared,
         artifacts,
-        prices: Arc::new(store.clone()),
-        costs: Arc::new(store.clone()),
         secrets,
         authorizer,
         bus: live.clone(),

@@ -9,6 +9,7 @@ pub mod cancel;
 mod item;
 mod model;
 pub mod override_loop;
+mod pins;
 mod ports;
 mod receipt;
 pub mod retention;
@@ -19,9 +20,10 @@ pub use call_context::CallContext;
 pub use item::{ErrorItem, Item};
 pub use model::{
     AgentIteration, Change, Claimed, Command, CommandKind, Commit, Execution, ExecutionFilter, ExecutionRef,
-    ExecutionStatus, Fence, IterationRecord, LoopOverride, ModelPin, NewExecution, Pins, Progress, Renewal,
-    StartOutcome, StopCode, StopReason, StopStep,
+    ExecutionStatus, Fence, IterationRecord, LoopOverride, NewExecution, Progress, Renewal, StartOutcome, StopCode,
+    StopReason, StopStep,
 };
+pub use pins::{ModelPin, Pins};
 pub use ports::{ExecutionReader, ExecutionStore};
 pub use receipt::{CancelOutcome, CancelReceipt};
 pub use retention::{RetentionStore, Tombstone};

@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 
-use super::model::{Execution, ExecutionRef, ModelPin, NewExecution, Pins, Progress, StartOutcome};
+use super::model::{Execution, ExecutionRef, NewExecution, Progress, StartOutcome};
+use super::pins::{ModelPin, Pins};
 use super::ports::{ExecutionReader, ExecutionStore};
 use crate::access::{AccessStore, Action, Authorizer, Target, may};
 use crate::artifact::{Artifact, ArtifactKind, ArtifactStore, sha256_hex};
