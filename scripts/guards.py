@@ -23,8 +23,8 @@ class Guard:
     file: str
     whole: str
     broken: str
-    # Package, test target (None for the unit tests of its library), tests.
-    suites: list[tuple[str, str | None, list[str]]]
+    # Test target (None for unit tests), tests.
+    suites: list[tuple[str | None, list[str]]]
 
 
 GUARDS = [
@@ -33,49 +33,49 @@ GUARDS = [
         "infra/src/sql/commits.rs",
         "AND lease_epoch = ? AND next_sequence = ?",
         "AND lease_epoch >= 0 * ? AND next_sequence >= 0 * ?",
-        [("infra", "it", ["contracts::sqlite::claims::a_stale_worker_writes_nothing"])],
+        [("it", ["contracts::sqlite::claims::a_stale_worker_writes_nothing"])],
     ),
     Guard(
         "the lease fence: a renewal under an old epoch",
         "infra/src/sql/claims.rs",
         "WHERE tenant_id = ? AND id = ? AND lease_epoch = ? \\\n         AND open_since IS NOT NULL AND lease_owner",
         "WHERE tenant_id = ? AND id = ? AND lease_epoch >= 0 * ? \\\n         AND open_since IS NOT NULL AND lease_owner",
-        [("infra", "it", ["contracts::sqlite::claims::a_stale_worker_writes_nothing"])],
+        [("it", ["contracts::sqlite::claims::a_stale_worker_writes_nothing"])],
     ),
     Guard(
         "the budget check: money",
         "domain/src/budget/ledger.rs",
         "by_cost.filter(|cap| *cap >= useful).ok_or(Limit::Cost)?",
         "by_cost.unwrap_or(u64::MAX)",
-        [("domain", None, ["budget::tests::refuses_a_call_when_the_useful_minimum_does_not_fit"])],
+        [(None, ["budget::tests::refuses_a_call_when_the_useful_minimum_does_not_fit"])],
     ),
     Guard(
         "the budget check: tool calls",
         "domain/src/budget/ledger.rs",
         "let granted = wanted.min(left);",
         "let granted = wanted.max(left.min(wanted));",
-        [("domain", None, ["budget::tests::grants_only_the_tool_calls_that_fit"])],
+        [(None, ["budget::tests::grants_only_the_tool_calls_that_fit"])],
     ),
     Guard(
         "the budget check: what others hold of an account",
         "infra/src/sql/account_moves.rs",
         "a.max_nano_usd + added_nano_usd - spent_nano_usd - reserved_nano_usd)",
         "a.max_nano_usd + added_nano_usd - spent_nano_usd)",
-        [("infra", "it", ["contracts::sqlite::accounts::a_hold_takes_what_fits_and_nothing_else"])],
+        [("it", ["contracts::sqlite::accounts::a_hold_takes_what_fits_and_nothing_else"])],
     ),
     Guard(
         "the budget check: every account that applies",
         "infra/src/sql/account_moves.rs",
         " AND ? = (SELECT COUNT(*)",
         " AND ? >= 0 * (SELECT COUNT(*)",
-        [("infra", "it", ["contracts::sqlite::accounts::a_hold_covers_every_account_that_applies"])],
+        [("it", ["contracts::sqlite::accounts::a_hold_covers_every_account_that_applies"])],
     ),
     Guard(
         "the authoriser: what the API asks",
         "domain/src/access/authorizer.rs",
         "match self.decide(principal, action, target, facts) {",
         "match self.decide(principal, action, target, facts).map(|_| Decision::Allow) {",
-        [("api", "graphql", ["access::lets_a_viewer_read_and_forbids_the_rest"])],
+        [("graphql", ["access::lets_a_viewer_read_and_forbids_the_rest"])],
     ),
     Guard(
         "the authoriser: what the loop asks before a call",
@@ -84,7 +84,6 @@ GUARDS = [
         "{ let _ = (Action::Use, &target, &self.ports.authorizer); Ok(()) }",
         [
             (
-                "infra",
                 "agent",
                 [
                     "access::a_model_that_was_revoked_is_not_called",
@@ -99,38 +98,33 @@ GUARDS = [
         "infra/src/model/redact.rs",
         "bound(&without_tokens(&without_key))",
         "{ let _ = (&without_key, without_tokens); bound(text) }",
-        [("infra", "model", ["refusals::a_status_has_its_class_and_no_secret_gets_out"])],
+        [("model", ["refusals::a_status_has_its_class_and_no_secret_gets_out"])],
     ),
     Guard(
         "the redactor: what a sandbox server says",
         "sandbox/src/opensandbox/redact.rs",
         "text = text.replace(secret.expose_secret(), MARK);",
         "let _ = MARK;",
-        [("sandbox", None, ["opensandbox::reply::tests::redacts_before_it_cuts"])],
+        [(None, ["opensandbox::reply::tests::redacts_before_it_cuts"])],
     ),
 ]
 
 
-def run(tree: Path, package: str, target: str | None, tests: list[str]) -> dict[str, bool]:
+def run(tree: Path, target: str | None, tests: list[str]) -> dict[str, bool]:
     """Whether each test passed. A build that fails is an error: it would prove nothing."""
+    # The whole workspace is named, so that features are the same as in the tests; the target is in one package only.
     where = ["--lib"] if target is None else ["--test", target]
     build = ["cargo", "test", "--workspace", "--features", os.environ.get("FEATURES", "sandbox/testing"), "--no-run"]
-    built = subprocess.run([*build, *package_of(package), *where], cwd=tree, capture_output=True, text=True)
+    built = subprocess.run([*build, *where], cwd=tree, capture_output=True, text=True)
     if built.returncode != 0:
         sys.exit(f"the changed program does not compile:\n{built.stderr[-3000:]}")
-    command = [*build[:-1], *package_of(package), *where, "--", "--exact", *tests]
+    command = [*build[:-1], "--no-fail-fast", *where, "--", "--exact", *tests]
     said = subprocess.run(command, cwd=tree, capture_output=True, text=True).stdout
     ends = {test: f"test {test} ... " for test in tests}
     missing = [test for test, begin in ends.items() if f"\n{begin}" not in said]
     if missing:
         sys.exit(f"these tests did not run: {', '.join(missing)}\n{said[-3000:]}")
     return {test: f"\n{begin}ok" in said for test, begin in ends.items()}
-
-
-def package_of(package: str) -> list[str]:
-    """Every package but this one is left out; the features need the whole workspace to be named."""
-    packages = ["api", "domain", "e2e", "infra", "migrations", "sandbox"]
-    return [word for other in packages if other != package for word in ("--exclude", other)]
 
 
 def copy_of_the_tree(into: Path) -> Path:
@@ -153,8 +147,8 @@ def check(tree: Path, guard: Guard) -> list[str]:
     rows = []
     path.write_text(text.replace(guard.whole, guard.broken))
     try:
-        for package, target, tests in guard.suites:
-            for test, passed in run(tree, package, target, tests).items():
+        for target, tests in guard.suites:
+            for test, passed in run(tree, target, tests).items():
                 print(f"  {'STILL PASSES' if passed else 'fails'}: {test}", flush=True)
                 rows.append(f"| {guard.name} | `{guard.file}` | `{test}` | {'**still passes**' if passed else 'fails'} |")
     finally:
@@ -168,9 +162,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="vitrine-guards-") as directory:
         tree = copy_of_the_tree(Path(directory))
         print("Unchanged, every named test must pass", flush=True)
-        for suite in {(package, target): None for guard in GUARDS for package, target, _ in guard.suites}:
-            named = [t for g in GUARDS for p, target, tests in g.suites if (p, target) == suite for t in tests]
-            failed = [test for test, passed in run(tree, *suite, sorted(set(named))).items() if not passed]
+        for target in {target: None for guard in GUARDS for target, _ in guard.suites}:
+            named = {test for guard in GUARDS for other, tests in guard.suites if other == target for test in tests}
+            failed = [test for test, passed in run(tree, target, sorted(named)).items() if not passed]
             if failed:
                 sys.exit(f"these fail already: {', '.join(failed)}")
         rows = []
