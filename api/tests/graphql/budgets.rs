@@ -1,5 +1,6 @@
 //! Budget accounts over the API: set, read, topped up, refused.
 
+use domain::audit::AuditAction;
 use domain::ctx::PageRequest;
 use serde_json::{Value, json};
 
@@ -91,7 +92,9 @@ async fn tops_up_once_and_audits_it() {
     assert_eq!(faults(&payload), [("input.tokens".to_owned(), "NOT_LIMITED".to_owned())]);
     let log: &dyn domain::audit::AuditLog = world.store.as_ref();
     let records = log.records(world.owner.scope(), PageRequest { first: 10, after: None }).await.unwrap();
-    let told: Vec<_> = records.rows.into_iter().map(|(_, row)| (row.record.reason, row.record.by)).collect();
+    let of_budgets = |action| matches!(action, AuditAction::BudgetAccountSet | AuditAction::BudgetTopUp);
+    let told = records.rows.into_iter().map(|(_, row)| row.record).filter(|record| of_budgets(record.action));
+    let told: Vec<_> = told.map(|record| (record.reason, record.by)).collect();
     assert_eq!(told, [("Acme month".to_owned(), world.owner.id), ("busy week".to_owned(), world.owner.id)]);
 }
 

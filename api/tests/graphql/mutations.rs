@@ -210,7 +210,7 @@ async fn overrides_the_loop_guard_with_an_audit_record_until_the_end() {
     let records = payload["execution"]["auditRecords"].as_array().unwrap();
     assert_eq!(records.len(), 1, "{payload}");
     let record = &records[0];
-    assert_eq!((record["sequence"].as_str(), record["action"].as_str()), (Some("2"), Some("EXECUTION_OVERRIDE_LOOP")));
+    assert_eq!((record["sequence"].as_str(), record["action"].as_str()), (Some("3"), Some("EXECUTION_OVERRIDE_LOOP")));
     assert_eq!((&record["by"], &record["target"]), (&json!(world.owner.id.to_string()), &json!(things.execution)));
     assert_eq!((&record["reason"], &record["detail"]["pardons"]), (&input["reason"], &json!(2)));
     world.mutate("executionCancel", &json!({"executionId": things.execution}), "execution { status }").await;
