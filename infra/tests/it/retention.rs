@@ -56,7 +56,30 @@ async fn execution(world: &World, samples: &Samples, home: &Home, ended: Option<
         commit.progress = Some(progress);
     }
     world.ports.executions.commit(&commit).await.unwrap();
+    budget_rows(world, execution).await;
     execution
+}
+
+/// What an execution leaves beside accounts. The rules of accounts have tests of their own.
+async fn budget_rows(world: &World, ExecutionRef { tenant_id, id }: ExecutionRef) {
+    let (call, account) = ("mod_01", "acc_01");
+    let rows = [
+        format!(
+            "INSERT INTO budget_reservation (tenant_id, execution_id, model_call_id, ordinal, account_id, starts_at, \
+             nano_usd, tokens) VALUES ('{tenant_id}', '{id}', '{call}', 0, '{account}', 0, 1, 1)"
+        ),
+        format!(
+            "INSERT INTO budget_warned (tenant_id, execution_id, account_id, starts_at, cost_level, token_level) \
+             VALUES ('{tenant_id}', '{id}', '{account}', 0, 50, 0)"
+        ),
+        format!(
+            "INSERT INTO budget_top_up (tenant_id, id, execution_id, nano_usd, tokens, reason, requested_by, created_at, \
+             key_hash, request_hash) VALUES ('{tenant_id}', '{id}', '{id}', 1, 0, x'72', 'p', 0, '{id}', 'h')"
+        ),
+    ];
+    for row in rows {
+        world.store.connection().execute_unprepared(&row).await.unwrap();
+    }
 }
 
 async fn left(world: &World, home: &Home, executions: &[ExecutionRef]) -> Vec<ExecutionRef> {
