@@ -2,7 +2,7 @@
 """Checks the guards' guards: with a check taken out of the program, at least one named test must fail.
 
 For each guard below it changes one place in a copy of the working tree, runs the named tests, and wants to see each of
-them fail; before that, unchanged, it wants to see each of them pass. It builds as the tests do, so it takes a while;
+them fail; before that, unchanged, it wants to see each of them pass. It builds everything in a directory of its own, so it takes a while;
 `make guards` runs it when a guard or its tests have changed. The last lines are a table for docs/guards.md.
 """
 
@@ -157,8 +157,8 @@ def check(tree: Path, guard: Guard) -> list[str]:
 
 
 def main() -> None:
-    # What is built for the tests is used again.
-    os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
+    # A directory of its own: cargo takes the crates of two copies of one workspace for the same.
+    os.environ["CARGO_TARGET_DIR"] = str(Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "guards")
     with tempfile.TemporaryDirectory(prefix="vitrine-guards-") as directory:
         tree = copy_of_the_tree(Path(directory))
         print("Unchanged, every named test must pass", flush=True)

@@ -111,10 +111,12 @@ const KNOWN_VARIABLES: &[&str] = &[
     "VITRINE_DATABASE_URL",
     "VITRINE_CONCURRENCY",
     "VITRINE_LEASE_SECONDS",
+    "VITRINE_ACCOUNT_WAIT_SECONDS",
     "VITRINE_RETENTION_DAYS",
     "VITRINE_LOCAL_SANDBOX",
     "VITRINE_MODEL",
     "VITRINE_API_KEY",
+    "VITRINE_URL",
     "VITRINE_LOG",
 ];
 
@@ -180,7 +182,11 @@ fn read_file(named: Option<&Path>) -> Result<Raw, String> {
 /// What a browser sends as Host: a name or an address, and the port unless it is the scheme's own.
 fn bad_host(host: &str) -> Option<String> {
     let authority = host.parse::<http::uri::Authority>().ok();
-    let is_plain = authority.is_some_and(|authority| !authority.host().is_empty() && !host.contains('@'));
+    let is_plain = authority.is_some_and(|authority| {
+        let port = &host[authority.host().len()..];
+        let has_good_port = port.is_empty() || authority.port_u16().is_some_and(|port| port > 0);
+        !authority.host().is_empty() && !host.contains(['@', '*']) && has_good_port
+    });
     (!is_plain).then(|| {
         format!(
             "server.hosts must hold names like studio.example or studio.example:8443, without scheme, and not {host}"
@@ -351,6 +357,9 @@ mod tests {
             ("hosts", "studio.example/path"),
             ("hosts", "user@studio.example"),
             ("hosts", ""),
+            ("hosts", "*:80"),
+            ("hosts", "studio.example:99999"),
+            ("hosts", "studio.example:0"),
             ("origins", "app.example"),
             ("origins", "*"),
             ("origins", "https://app.example/path"),
@@ -373,6 +382,20 @@ mod tests {
     fn a_named_file_that_is_missing_stops_the_start() {
         let overrides = Overrides { file: Some("/nonexistent/vitrine.toml".into()), ..Overrides::default() };
         assert!(Config::load(overrides, &BTreeMap::new()).is_err());
+    }
+
+    /// The variables that the documents name, and those that a shell with a client in it has set.
+    #[test]
+    fn every_documented_variable_is_known() {
+        let example = include_str!("../../vitrine.example.toml");
+        let words = example.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
+        let named: Vec<_> = words.filter(|word| word.starts_with("VITRINE_")).collect();
+        assert!(named.contains(&"VITRINE_ACCOUNT_WAIT_SECONDS"), "{named:?}");
+        for name in named.into_iter().chain(["VITRINE_URL", "VITRINE_API_KEY"]) {
+            assert!(KNOWN_VARIABLES.contains(&name), "{name}");
+        }
+        let config = load("", &[("VITRINE_ACCOUNT_WAIT_SECONDS", "0"), ("VITRINE_URL", "http://127.0.0.1:8080")]);
+        assert_eq!(config.unwrap().account_wait, Duration::ZERO);
     }
 
     #[test]

@@ -90,6 +90,10 @@ async fn tops_up_once_and_audits_it() {
     let unbounded = json!({"accountId": things.account, "tokens": 5, "reason": "r", "idempotencyKey": "l"});
     let payload = world.mutate("budgetTopUp", &unbounded, fields).await;
     assert_eq!(faults(&payload), [("input.tokens".to_owned(), "NOT_LIMITED".to_owned())]);
+    let negative =
+        json!({"accountId": things.account, "costUsd": "1", "tokens": "-900", "reason": "r", "idempotencyKey": "m"});
+    let payload = world.mutate("budgetTopUp", &negative, fields).await;
+    assert_eq!(faults(&payload), [("input.tokens".to_owned(), "OUT_OF_RANGE".to_owned())]);
     let log: &dyn domain::audit::AuditLog = world.store.as_ref();
     let records = log.records(world.owner.scope(), PageRequest { first: 10, after: None }).await.unwrap();
     let of_budgets = |action| matches!(action, AuditAction::BudgetAccountSet | AuditAction::BudgetTopUp);

@@ -252,3 +252,10 @@ pub struct ModelCall {
     /// Milliseconds to the first delta.
     pub first_delta_ms: Option<u32>,
 }
+
+impl ModelCall {
+    /// What it has used: nothing while it is under way, when its row stands with its worst case.
+    pub fn used(&self) -> TokenUsage {
+        if self.state == CallState::Started { TokenUsage::default() } else { self.usage }
+    }
+}

@@ -90,7 +90,7 @@ async fn reserve(
     let (from, added) = conversation.unstored();
     let messages = store_text(&*claim.ports.artifacts, claim.scope(), added).await?;
     let choice = claim.moving().choice.clone();
-    let estimate = estimate(model, conversation, choice.has_counted);
+    let estimate = estimate(claim, model, conversation, choice.has_counted);
     let mut row = new_row(claim, model, choice, SentMessages { from, messages });
     let mut desk = Desk::open(claim);
     loop {
@@ -133,10 +133,10 @@ async fn reserve(
     }
 }
 
-fn estimate(model: &PinnedModel, conversation: &Conversation, has_counted: bool) -> Estimate {
+fn estimate(claim: &Claim, model: &PinnedModel, conversation: &Conversation, has_counted: bool) -> Estimate {
     let (counted, bytes, messages) = match has_counted {
         true => conversation.uncounted(),
-        false => (0, conversation.bytes(), conversation.messages().len() as u64),
+        false => (0, conversation.bytes() + bytes_beside(claim, model), conversation.messages().len() as u64),
     };
     let window = u64::from(model.spec.context_window);
     Estimate {
@@ -144,6 +144,17 @@ fn estimate(model: &PinnedModel, conversation: &Conversation, has_counted: bool)
         output_cap: u64::from(model.spec.max_output_tokens),
         price: model.spec.price.map(|version| version.price),
     }
+}
+
+/// What a request holds beside its messages and the model reads as well: the tools, and what the parameters may hold (a
+/// schema of the reply). A provider's count has it in it.
+fn bytes_beside(claim: &Claim, model: &PinnedModel) -> u64 {
+    let tools = claim.pinned.get().map(|pinned| plan::definitions(&pinned.agent.tools)).unwrap_or_default();
+    let bytes = |text: serde_json::Result<String>| text.map_or(0, |text| text.len() as u64);
+    let of_tools = if tools.is_empty() { 0 } else { bytes(serde_json::to_string(&tools)) };
+    let of_parameters =
+        if model.spec.parameters.is_empty() { 0 } else { bytes(serde_json::to_string(&model.spec.parameters)) };
+    of_tools + of_parameters
 }
 
 /// Until it is settled, a call stands with its worst case: that is what it costs if its worker is lost.
@@ -239,7 +250,7 @@ async fn settle(
     let (usage, estimated) = match (reply.usage, is_charged) {
         (Some(usage), _) => (usage, false),
         (None, false) => (TokenUsage::default(), false),
-        (None, true) => (estimated_usage(conversation, &reply), true),
+        (None, true) => (estimated_usage(claim, conversation, &reply), true),
     };
     row.tries = tries;
     row.usage = usage;
@@ -348,10 +359,11 @@ fn with_our_ids(claim: &Claim, calls: Vec<(String, String)>) -> Vec<RequestedToo
     calls.into_iter().map(|(name, arguments)| RequestedToolCall { id: fresh(), name, arguments }).collect()
 }
 
-fn estimated_usage(conversation: &Conversation, reply: &super::ModelReply) -> TokenUsage {
+fn estimated_usage(claim: &Claim, conversation: &Conversation, reply: &super::ModelReply) -> TokenUsage {
+    let beside = claim.model().map_or(0, |model| bytes_beside(claim, model));
     let calls: usize = reply.tool_calls.iter().map(|(name, arguments)| name.len() + arguments.len()).sum();
     TokenUsage {
-        input: conversation.bytes().div_ceil(BYTES_PER_TOKEN),
+        input: (conversation.bytes() + beside).div_ceil(BYTES_PER_TOKEN),
         output: ((reply.text.len() + calls) as u64).div_ceil(BYTES_PER_TOKEN),
         ..TokenUsage::default()
     }

@@ -153,7 +153,8 @@ impl<'a> Exchange<'a> {
         let media_type = media_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
         match media_type.as_str() {
             "text/event-stream" => true,
-            "application/json" => false,
+            // A web page is what a wrong base URL gives.
+            "application/json" | "text/html" => false,
             _ => self.request.mode == ReplyMode::Stream,
         }
     }

@@ -169,3 +169,15 @@ async fn a_drained_run_is_given_back_and_ends_as_if_undisturbed() {
     assert_eq!(stage.sandbox.commands("echo one").len(), 4);
     stage.close().await;
 }
+
+/// The model reads the tools' definitions as well, so that the first call's worst case has them in it.
+#[tokio::test]
+async fn the_first_call_reserves_for_the_tools_too() {
+    let stage = Stage::new().await;
+    let books = played(&stage, vec![Turn::answer("Yes.")], Limits::default()).await;
+    let tools = ["note", "run_shell", "write_file"].map(str::to_owned);
+    let definitions = serde_json::to_string(&domain::tool_call::plan::definitions(&tools)).unwrap();
+    let call = books.model_calls().next().unwrap();
+    assert!(call.reserved_tokens > definitions.len() as u64, "{} tokens are held", call.reserved_tokens);
+    stage.close().await;
+}

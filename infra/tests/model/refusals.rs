@@ -240,3 +240,13 @@ async fn an_endpoint_that_refuses_stream_options_is_remembered() {
     other.play(refused("temperature is bad"));
     assert_eq!(failure(&call(&other, ReplyMode::Stream).await).advice, RetryAdvice::Unsaid);
 }
+
+/// What a wrong base URL usually answers.
+#[tokio::test]
+async fn a_web_page_is_no_reply() {
+    let provider = Provider::playing(answer("200 OK", "text/html; charset=utf-8", "<html>Welcome</html>")).await;
+    for mode in [ReplyMode::Stream, ReplyMode::Complete] {
+        let (outcome, _) = ask(&provider, mode).await;
+        assert_eq!(failure(&outcome).kind, ModelFailureKind::Protocol, "{outcome:?}");
+    }
+}

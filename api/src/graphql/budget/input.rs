@@ -96,10 +96,11 @@ impl BudgetTopUpInput {
             }
         };
         let cost = self.cost_usd.as_ref().map(|text| usd(text, &[], "costUsd", &mut faults));
-        let amount = Amount {
-            cost: cost.unwrap_or(NanoUsd::ZERO),
-            tokens: self.tokens.map(BigInt::to_u64_or_zero).unwrap_or_default(),
-        };
+        let tokens = self.tokens.map(BigInt::to_u64_or_zero);
+        if tokens == Some(0) {
+            faults.add(&["tokens"], "OUT_OF_RANGE", "must be greater than 0; leave it out to top up money alone");
+        }
+        let amount = Amount { cost: cost.unwrap_or(NanoUsd::ZERO), tokens: tokens.unwrap_or_default() };
         let request = TopUpRequest { target, amount, reason: self.reason, idempotency_key: self.idempotency_key };
         faults.with(request)
     }

@@ -49,7 +49,7 @@ impl AgentIteration {
     /// Tokens of its model calls.
     async fn tokens(&self) -> TokenUsage {
         let calls = self.record.model_calls.iter();
-        calls.fold(money::TokenUsage::default(), |sum, call| sum.plus(call.usage)).into()
+        calls.fold(money::TokenUsage::default(), |sum, call| sum.plus(call.used())).into()
     }
 
     /// Cost of its model calls.

@@ -98,9 +98,9 @@ impl ModelCall {
         Ok(price.filter(|price| price.id == wanted).map(PriceVersion::from))
     }
 
-    /// Tokens used.
+    /// Tokens used; none while the call is under way.
     async fn usage(&self) -> TokenUsage {
-        self.call.usage.into()
+        self.call.used().into()
     }
 
     /// What it cost.
