@@ -15,7 +15,7 @@ use domain::money::NanoUsd;
 use crate::books::Books;
 use crate::failing_store::{Failpoint, When};
 use crate::played_model::{Turn, USAGE, note};
-use crate::stage::{PRICE, Stage};
+use crate::stage::{PRICE, Stage, reserved_for_tools};
 
 /// What one whole reply costs.
 fn reply() -> NanoUsd {
@@ -88,7 +88,7 @@ async fn an_execution_without_accounts_never_looks_for_them() {
 #[tokio::test]
 async fn an_account_that_is_used_up_stops_the_run_and_is_named() {
     let stage = Stage::new().await;
-    let limit = NanoUsd(2 * reply().0 + PRICE.worst_case(250, 20).0);
+    let limit = NanoUsd(2 * reply().0 + PRICE.worst_case(250 + reserved_for_tools(), 20).0);
     let state = set_project(&stage, limit).await;
     let execution = stage.start(notes(20)).await;
     let books = run(&stage, execution).await;

@@ -114,14 +114,13 @@ async fn the_list_is_walked_to_its_end() {
     .await;
     let books = cast.play(Limits::default()).await;
     let failed = CallState::Failed;
-    let wanted =
-        [(0, failed, "MODEL_UNREACHABLE"), (1, failed, "MODEL_PROVIDER_ERROR"), (2, failed, "STREAM_TRUNCATED")];
+    let wanted = [(0, failed, "MODEL_UNREACHABLE"), (1, failed, "MODEL_PROVIDER_ERROR"), (2, failed, "MODEL_PROTOCOL")];
     assert_eq!(seen(&books), wanted);
     assert_eq!(books.model_calls().map(|call| call.tries).collect::<Vec<_>>(), [2, 2, 1]);
     assert_eq!((busy.requests().len(), odd.requests().len()), (2, 1));
     let reason = books.execution.progress.stop_reason.clone().unwrap();
     assert_eq!(reason.code, StopCode::ModelFailed);
-    assert!(reason.message.contains("STREAM_TRUNCATED"), "{}", reason.message);
+    assert!(reason.message.contains("MODEL_PROTOCOL"), "{}", reason.message);
     cast.stage.close().await;
 }
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::books::Books;
 use crate::provider::{Provider, Step, answer, chunked, stream};
-use crate::stage::{PRICE, Stage, model_spec};
+use crate::stage::{PRICE, Stage, model_spec, reserved_for_tools};
 
 /// A stage whose agent asks this provider, and an execution of it that has ended.
 pub struct Played {
@@ -201,8 +201,11 @@ async fn a_reply_without_usage_is_estimated_and_marked() {
     let provider = Provider::playing(streamed(text)).await;
     let played = Played::by(&provider).await;
     let call = played.one_call();
-    // The instructions and the task are "Play." both.
-    assert_eq!(call.usage, TokenUsage { input: 10_u64.div_ceil(4), output: 3, ..TokenUsage::default() });
+    // The instructions and the task are "Play." both; the tools are sent as well.
+    assert_eq!(
+        call.usage,
+        TokenUsage { input: (10 + reserved_for_tools()).div_ceil(4), output: 3, ..TokenUsage::default() }
+    );
     assert_eq!((call.state, call.estimated), (CallState::Settled, true));
     assert_eq!(call.cost, PRICE.cost(&call.usage));
     let is_marked = |event: &Event| matches!(event, Event::ModelCallFinished { estimated: true, .. });

@@ -52,6 +52,15 @@ pub const PRICE: Price = Price {
     reasoning_per_million: None,
 };
 
+/// Tokens that the first call of an execution reserves for what it sends beside its messages: one for each byte.
+pub fn reserved_for_tools() -> u64 {
+    let tools = TOOLS.map(str::to_owned);
+    serde_json::to_string(&domain::tool_call::plan::definitions(&tools)).unwrap().len() as u64
+}
+
+/// The tools of the agent.
+const TOOLS: [&str; 3] = ["note", "run_shell", "write_file"];
+
 pub struct Stage {
     pub stores: Stores,
     pub store: Arc<FailingStore>,
@@ -363,7 +372,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
         model_id: model,
         fallback_model_ids: Vec::new(),
         sandbox_profile_id: Some(profile),
-        tools: ["note", "run_shell", "write_file"].map(str::to_owned).to_vec(),
+        tools: TOOLS.map(str::to_owned).to_vec(),
         limits: Limits::default(),
         loop_policy: policy,
         warning_levels: WarningLevels::default(),

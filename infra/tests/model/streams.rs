@@ -154,7 +154,7 @@ async fn what_is_no_reply_is_a_failure() {
     assert_failed(&end_of(sse, "data: {oops\n\n", ReplyMode::Stream).await, Protocol, "no JSON");
     assert_failed(&end_of(sse, "data: [DONE]\n\n", ReplyMode::Stream).await, Protocol, "empty");
     assert_failed(&end_of(sse, "", ReplyMode::Stream).await, StreamTruncated, "without a whole event");
-    assert_failed(&end_of("text/html", "<html>\n", ReplyMode::Stream).await, StreamTruncated, "without a whole event");
+    assert_failed(&end_of("text/html", "<html>\n", ReplyMode::Stream).await, Protocol, "no JSON");
     let nothing = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n";
     assert_failed(&end_of(sse, nothing, ReplyMode::Stream).await, Protocol, "calls none");
 }
