@@ -53,7 +53,9 @@ async fn names_what_is_wrong_with_an_account() {
             "input.projectId",
             "CONFLICTING",
         ),
-        (json!({"tenant": true, "period": "DAY", "reason": " "}), "input.reason", "OUT_OF_RANGE"),
+        (json!({"tenant": true, "period": "DAY", "reason": " "}), "input.reason", "MALFORMED"),
+        (json!({"tenant": true, "period": "DAY", "reason": "r\0"}), "input.reason", "MALFORMED"),
+        (json!({"tenant": true, "period": "DAY", "reason": "é".repeat(501)}), "input.reason", "TOO_LONG"),
         (
             json!({"tenant": true, "period": "DAY", "reason": "r", "maxCostUsd": "0"}),
             "input.maxCostUsd",

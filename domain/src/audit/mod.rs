@@ -6,9 +6,11 @@
 
 mod model;
 mod ports;
+mod reason;
 
 pub use model::{AuditAction, AuditRecord, BrokenChain, ChainedRecord, FIRST_PREVIOUS_HASH, verify_chain};
 pub use ports::AuditLog;
+pub use reason::check_reason;
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use super::ports::{AccountChange, BudgetAccounts, TopUp, TopUpOutcome, TopUpTarg
 use super::warning::WarningLevels;
 use crate::access::{Action, Authorizer, IdentityStore, Refusal, Target, may, require};
 use crate::artifact::sha256_hex;
+use crate::audit::check_reason;
 use crate::ctx::OpContext;
 use crate::error::{InvalidInput, StoreError};
 use crate::event::EventBus;
@@ -19,7 +20,6 @@ use crate::ids::{AccountId, CommandId, ExecutionId, ProjectId, ResourceId};
 use crate::money::NanoUsd;
 use crate::resource::{ResourceKind, ResourceStore};
 
-const MAX_REASON_BYTES: usize = 1000;
 const MAX_KEY_BYTES: usize = 128;
 /// A billion dollars, and a quadrillion tokens: sums of a few of them still fit everywhere.
 const GREATEST: Caps =
@@ -120,7 +120,7 @@ pub async fn set_account(
         AccountOwner::Project(_) => "projectId",
         AccountOwner::Tenant(_) => "tenant",
     };
-    let mut faults = check_reason(&setting.reason);
+    let mut faults = Vec::from_iter(check_reason(&setting.reason));
     faults.extend(setting.warning_levels.validate(&["warningLevels"]));
     let Caps { max_cost, max_tokens } = setting.caps;
     if max_cost.is_some_and(|cap| cap < NanoUsd(1) || Some(cap) > GREATEST.max_cost) {
@@ -155,7 +155,7 @@ pub async fn set_account(
 
 /// Adds to an account's running period, or to an execution's own limits.
 pub async fn top_up(op: &OpContext, ports: &BudgetPorts, request: TopUpRequest) -> Result<(ToppedUp, bool), Refusal> {
-    let mut faults = check_reason(&request.reason);
+    let mut faults = Vec::from_iter(check_reason(&request.reason));
     if request.idempotency_key.is_empty() || request.idempotency_key.len() > MAX_KEY_BYTES {
         let rule = "must be 1 to 128 bytes; use a fresh UUID for each top-up, the same one for its retries";
         faults.push(InvalidInput::new(["idempotencyKey"], "OUT_OF_RANGE", rule));
@@ -257,13 +257,6 @@ fn request_hash(request: &TopUpRequest) -> String {
 fn key_reused() -> Refusal {
     let rule = "was used for another top-up; use a fresh key for each";
     InvalidInput::new(["idempotencyKey"], "IDEMPOTENCY_CONFLICT", rule).into()
-}
-
-fn check_reason(reason: &str) -> Vec<InvalidInput> {
-    if (1..=MAX_REASON_BYTES).contains(&reason.trim().len()) && reason.len() <= MAX_REASON_BYTES {
-        return Vec::new();
-    }
-    vec![InvalidInput::new(["reason"], "OUT_OF_RANGE", "must be 1 to 1000 bytes: it is what the audit log keeps")]
 }
 
 /// What has no bound cannot get a higher one; and the sum must stay below the greatest.

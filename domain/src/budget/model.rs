@@ -81,18 +81,12 @@ impl Limits {
 
     /// Every limit that is set must be at least 1. `path` is where the limits stand in the caller's input.
     pub fn validate(&self, path: &[&str]) -> Vec<InvalidInput> {
-        let set = [
-            ("maxIterations", self.max_iterations.map(i128::from)),
-            ("maxModelCalls", self.max_model_calls.map(i128::from)),
-            ("maxToolCalls", self.max_tool_calls.map(i128::from)),
-            ("maxTokens", self.max_tokens.map(i128::from)),
-            ("maxCostUsd", self.max_cost.map(|cost| i128::from(cost.0))),
-            ("maxActiveTimeMs", self.max_active_time_ms.map(i128::from)),
-            ("maxErrorsPerTool", self.max_errors_per_tool.map(i128::from)),
-        ];
-        set.into_iter()
-            .filter(|(_, value)| value.is_some_and(|value| value < 1))
-            .map(|(field, _)| InvalidInput {
+        self.values()
+            .into_iter()
+            .filter(|(_, _, value)| value.is_some_and(|value| value < 1))
+            // What callers give in dollars is named so.
+            .map(|(limit, name, _)| if limit == Limit::Cost { "maxCostUsd" } else { name })
+            .map(|field| InvalidInput {
                 path: path.iter().chain([&field]).map(ToString::to_string).collect(),
                 code: "OUT_OF_RANGE",
                 message: "must be greater than 0; leave it out for no limit".to_owned(),

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use super::model::{Command, CommandKind, Execution};
 use super::ports::{ExecutionReader, ExecutionStore};
 use crate::access::{Action, Authorizer, Refusal, Target, require};
+use crate::audit::check_reason;
 use crate::ctx::OpContext;
 use crate::error::InvalidInput;
 use crate::event::EventBus;
 use crate::ids::{CommandId, ExecutionId};
 
-const MOST_REASON_CHARACTERS: usize = 1000;
 const MOST_PARDONS: u32 = 1000;
 
 /// What overriding needs.
@@ -43,13 +43,7 @@ pub struct OverrideLoop {
 impl OverrideLoop {
     /// Checks what can be checked without a store.
     pub fn validate(&self) -> Vec<InvalidInput> {
-        let mut faults = Vec::new();
-        let length = self.reason.chars().count();
-        if self.reason.trim().is_empty() || length > MOST_REASON_CHARACTERS {
-            let rule =
-                format!("must say why, in 1 to {MOST_REASON_CHARACTERS} characters; it is kept in the audit log");
-            faults.push(InvalidInput::new(["reason"], "MALFORMED", rule));
-        }
+        let mut faults = Vec::from_iter(check_reason(&self.reason));
         if self.pardons > MOST_PARDONS {
             let rule = format!("must be from 0 to {MOST_PARDONS}; override again when they are used up");
             faults.push(InvalidInput::new(["pardons"], "OUT_OF_RANGE", rule));

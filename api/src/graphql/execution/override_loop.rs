@@ -14,7 +14,7 @@ use crate::graphql::user_error::{Faults, Parsed, UserError, outcome};
 pub struct ExecutionOverrideLoopInput {
     /// The execution.
     execution_id: ID,
-    /// Why, in 1 to 1000 characters; kept in the audit log and told in the execution's events.
+    /// Why, in 1 to 1000 bytes; kept in the audit log and told in the execution's events.
     reason: String,
     /// How many further findings of the loop guard are let pass, from 0 to 1000.
     #[graphql(default = 0)]
