@@ -23,6 +23,8 @@ use crate::tool_call::{ToolCall, ToolCallState};
 pub struct SandboxSession {
     live: Mutex<Option<(Sandbox, LiveSandbox)>>,
     pub(super) workspace: Mutex<Workspace>,
+    /// Held by the tool that writes a file.
+    pub(crate) writing: Mutex<()>,
     row: Plain<Row>,
 }
 

@@ -63,6 +63,24 @@ pub trait SandboxRuntime: Send + Sync {
         sandbox: &LiveSandbox,
     ) -> Result<Vec<WorkspaceEntry>, SandboxError>;
 
+    /// What lies below a directory of `/workspace` down to `depth` levels, in no order; an empty path is `/workspace`
+    /// itself. Links are listed and not followed. None when there is no such directory.
+    async fn list_directory(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        depth: u32,
+    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError>;
+
+    /// What is at a path below `/workspace`, a link not followed; None when there is nothing.
+    async fn entry(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+    ) -> Result<Option<WorkspaceEntry>, SandboxError>;
+
     /// A whole file below `/workspace`; None when there is no such file, or more than `limit` bytes of it.
     async fn read_file(
         &self,

@@ -7,11 +7,14 @@
 mod arguments;
 mod catalogue;
 mod collect;
+mod contract;
+mod fields;
 mod files;
 mod invocation;
 mod judge;
 mod model;
 mod output;
+mod path;
 pub mod plan;
 mod program;
 pub mod run;

@@ -80,6 +80,19 @@ impl ToolResult {
             ..Self::succeeded("")
         }
     }
+
+    /// Puts the replacement character in the place of each NUL: not every store keeps one in a text.
+    pub(super) fn take_nul_out(&mut self) {
+        if self.text.contains('\0') {
+            self.text = without_nul(&self.text);
+            self.lossy = true;
+        }
+    }
+}
+
+/// A text with the replacement character in the place of each NUL.
+pub(super) fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
 }
 
 /// A ToolCall, as it is stored.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::model::{ToolCall, ToolCallState, ToolResult};
+use super::model::{ToolCall, ToolCallState, ToolResult, without_nul};
 use super::output::CappedOutput;
 use crate::agent::Claim;
 use crate::event::Event;
@@ -121,6 +121,8 @@ impl<'a> ProgramOutput<'a> {
 #[async_trait]
 impl OutputSink for ProgramOutput<'_> {
     async fn output(&self, stream: OutputStream, text: &str) {
+        let cleaned = text.contains('\0').then(|| without_nul(text));
+        let text = cleaned.as_deref().unwrap_or(text);
         let (head, is_first) = {
             let mut caps = self.caps.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             caps.lossy |= text.contains(char::REPLACEMENT_CHARACTER);

@@ -5,10 +5,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::collect::{Outputs, collect, created_event};
-use super::files::use_sandbox;
 use super::invocation::Invocation;
 use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::plan::{NOT_BEGUN, Planned, Todo, fill, finished_event, loop_stop};
+use super::program::run_program;
 use crate::agent::{Claim, Halt, checkpoint};
 use crate::artifact::store_text;
 use crate::execution::{Change, StopCause, StopCode};
@@ -41,6 +41,7 @@ async fn one(claim: &Claim, planned: Planned) -> Result<(ToolCallId, String), Ha
         Ok((result, outputs)) => (result, None, outputs),
         Err(Refusal { result, halt }) => (result, halt, Outputs::default()),
     };
+    result.take_nul_out();
     if let Some(warning) = warning {
         result.text = with_warning(&result.text, &warning);
     }
@@ -84,7 +85,11 @@ async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Resu
 }
 
 async fn invoke_in(claim: &Claim, call: &ToolCall, invocation: &Invocation, sandbox: &LiveSandbox) -> Invoked {
-    let outcome = use_sandbox(claim, call, invocation, sandbox).await;
+    let outcome = match invocation {
+        Invocation::Run(program) => run_program(claim, call, program, sandbox).await,
+        Invocation::Files(tool) => tool.run(claim, sandbox).await,
+        Invocation::Note => Ok(ToolResult::succeeded("Noted.")),
+    };
     let mut outputs = Outputs::default();
     match &outcome {
         Ok(_) => outputs = collect(claim, call, sandbox).await,

@@ -276,6 +276,25 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         pass!(self, list_workspace(context, sandbox))
     }
 
+    async fn list_directory(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        depth: u32,
+    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+        pass!(self, list_directory(context, sandbox, path, depth))
+    }
+
+    async fn entry(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+    ) -> Result<Option<WorkspaceEntry>, SandboxError> {
+        pass!(self, entry(context, sandbox, path))
+    }
+
     async fn read_file(
         &self,
         context: &CallContext,

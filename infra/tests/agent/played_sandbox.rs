@@ -149,12 +149,17 @@ impl SandboxRuntime for PlayedSandbox {
     async fn download(
         &self,
         _: &CallContext,
-        _: &LiveSandbox,
-        _: &str,
-        _: u64,
-        _: u64,
+        sandbox: &LiveSandbox,
+        path: &str,
+        offset: u64,
+        limit: u64,
     ) -> Result<Option<Bytes>, SandboxError> {
-        Ok(None)
+        let whole = self.files(sandbox, |files| files.get(path))?;
+        Ok(whole.map(|bytes| {
+            let start = usize::try_from(offset).unwrap().min(bytes.len());
+            let end = start.saturating_add(usize::try_from(limit).unwrap()).min(bytes.len());
+            bytes.slice(start..end)
+        }))
     }
 
     async fn collect(&self, _: &CallContext, _: &LiveSandbox) -> Result<Collected, SandboxError> {
@@ -167,6 +172,25 @@ impl SandboxRuntime for PlayedSandbox {
         sandbox: &LiveSandbox,
     ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
         self.files(sandbox, |files| files.list())
+    }
+
+    async fn list_directory(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        depth: u32,
+    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+        self.files(sandbox, |files| files.list_below(path, depth))
+    }
+
+    async fn entry(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+    ) -> Result<Option<WorkspaceEntry>, SandboxError> {
+        self.files(sandbox, |files| files.list().into_iter().find(|entry| entry.path == path))
     }
 
     async fn read_file(

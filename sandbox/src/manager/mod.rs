@@ -121,6 +121,25 @@ impl SandboxRuntime for SandboxManager {
         workspace::list(&self.attach(sandbox).await?).await
     }
 
+    async fn list_directory(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        depth: u32,
+    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+        workspace::list_directory(&self.attach(sandbox).await?, path, depth).await
+    }
+
+    async fn entry(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+    ) -> Result<Option<WorkspaceEntry>, SandboxError> {
+        workspace::entry(&self.attach(sandbox).await?, path).await
+    }
+
     async fn read_file(
         &self,
         _context: &CallContext,
