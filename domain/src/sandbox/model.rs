@@ -131,6 +131,33 @@ pub enum Exit {
     Unknown,
 }
 
+/// How a program ended, and what that means for what comes after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramEnd {
+    /// How it ended.
+    pub exit: Exit,
+    /// Something of it may still run: its sandbox was given up, for nothing else may run beside it.
+    pub sandbox_lost: bool,
+    /// Its output as it was, when it was no text and could be had whole.
+    pub raw: Option<RawOutput>,
+}
+
+impl ProgramEnd {
+    /// It ended in this way, nothing of it is left, and its output was told as it was.
+    pub const fn of(exit: Exit) -> Self {
+        Self { exit, sandbox_lost: false, raw: None }
+    }
+}
+
+/// The bytes of a program's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawOutput {
+    /// Standard output.
+    pub stdout: Bytes,
+    /// Standard error.
+    pub stderr: Bytes,
+}
+
 /// Which stream of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]

@@ -5,7 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::model::{Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget};
+use super::model::{
+    Collected, LiveSandbox, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxTarget,
+};
 use super::workspace::{KeptDirectory, KeptFile, WorkspaceEntry};
 use crate::execution::CallContext;
 use crate::ids::SandboxId;
@@ -31,7 +33,7 @@ pub trait SandboxRuntime: Send + Sync {
         program: &Program,
         timeout: Duration,
         output: &dyn OutputSink,
-    ) -> Result<Exit, SandboxError>;
+    ) -> Result<ProgramEnd, SandboxError>;
 
     /// Writes a file below `/workspace`; parents are made.
     async fn upload(

@@ -31,9 +31,13 @@ pub(super) async fn run_program(
     let timeout =
         configured.map_or(DEFAULT_TIMEOUT, |sandbox| Duration::from_millis(sandbox.profile.command_timeout_ms.into()));
     let output = ProgramOutput::new(claim, call.id);
-    let exit = claim.ports.sandboxes.execute(&claim.call_context(), sandbox, program, timeout, &output).await;
+    let ended = claim.ports.sandboxes.execute(&claim.call_context(), sandbox, program, timeout, &output).await;
     let (text, truncated, lossy) = output.end().await;
-    Ok(ToolResult { truncated, lossy, ..program_result(exit?, text, timeout) })
+    let end = ended?;
+    if end.sandbox_lost {
+        claim.sandbox.forget(sandbox.id).await;
+    }
+    Ok(ToolResult { truncated, lossy, ..program_result(end.exit, text, timeout) })
 }
 
 fn program_result(exit: Exit, text: String, timeout: Duration) -> ToolResult {

@@ -91,12 +91,13 @@ async fn invoke_in(claim: &Claim, call: &ToolCall, invocation: &Invocation, sand
         Invocation::Note => Ok(ToolResult::succeeded("Noted.")),
     };
     let mut outputs = Outputs::default();
-    match &outcome {
-        Ok(_) => outputs = collect(claim, call, sandbox).await,
-        Err(error) if error.sandbox_lost => claim.sandbox.forget(sandbox.id).await,
-        Err(_) => {}
+    if outcome.as_ref().is_err_and(|error| error.sandbox_lost) {
+        claim.sandbox.forget(sandbox.id).await;
     }
-    let is_live = outcome.as_ref().map_or_else(|error| !error.sandbox_lost, |_| true);
+    let is_live = claim.sandbox.current().await == Some(sandbox.id);
+    if is_live && outcome.is_ok() {
+        outputs = collect(claim, call, sandbox).await;
+    }
     if is_live && invocation.changes_workspace() {
         outputs.warnings.extend(checkpoint::take(claim, sandbox).await);
     }

@@ -18,8 +18,8 @@ use domain::execution::{
 use domain::ids::{PrincipalId, ResourceId, SandboxId};
 use domain::model_call::{DeltaSink, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::sandbox::{
-    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, Sandbox, SandboxError,
-    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    Collected, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd, Sandbox,
+    SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
 
 use crate::step::{Fuse, Step};
@@ -237,7 +237,7 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         program: &Program,
         timeout: Duration,
         output: &dyn OutputSink,
-    ) -> Result<Exit, SandboxError> {
+    ) -> Result<ProgramEnd, SandboxError> {
         self.fuse.reach(Step::BeforeToolSend).await;
         let output = FusedOutput { inner: output, fuse: &self.fuse };
         pass!(self, execute(context, sandbox, program, timeout, &output))

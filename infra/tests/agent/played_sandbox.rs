@@ -11,7 +11,7 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, SandboxError,
+    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd, SandboxError,
     SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
 use tokio::sync::{Barrier, Semaphore};
@@ -98,7 +98,7 @@ impl SandboxRuntime for PlayedSandbox {
         program: &Program,
         _: Duration,
         output: &dyn OutputSink,
-    ) -> Result<Exit, SandboxError> {
+    ) -> Result<ProgramEnd, SandboxError> {
         let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program;
         self.commands.lock().unwrap().push(command.clone());
         if command.starts_with("vanish") {
@@ -107,11 +107,11 @@ impl SandboxRuntime for PlayedSandbox {
         }
         if let Some(printed) = self.files(sandbox, |files| files.run(command))? {
             output.output(OutputStream::Stdout, &printed).await;
-            return Ok(Exit::Code(0));
+            return Ok(ProgramEnd::of(Exit::Code(0)));
         }
         if command.starts_with("meet") {
             let met = tokio::time::timeout(Duration::from_secs(10), self.meeting.wait()).await;
-            return met.map(|_| Exit::Code(0)).map_err(|_| SandboxError {
+            return met.map(|_| ProgramEnd::of(Exit::Code(0))).map_err(|_| SandboxError {
                 code: "ALONE",
                 message: "nobody came".to_owned(),
                 sandbox_lost: false,
@@ -119,21 +119,21 @@ impl SandboxRuntime for PlayedSandbox {
         }
         if command.starts_with("stall") {
             context.cancel.cancelled().await;
-            return Ok(Exit::Interrupted);
+            return Ok(ProgramEnd::of(Exit::Interrupted));
         }
         if command.starts_with("gate") {
             self.gate.acquire().await.unwrap().forget();
-            return Ok(Exit::Code(0));
+            return Ok(ProgramEnd::of(Exit::Code(0)));
         }
         if command.starts_with("tick") {
             let count = self.commands("tick").len();
             output.output(OutputStream::Stdout, &format!("tick {count}")).await;
-            return Ok(Exit::Code(0));
+            return Ok(ProgramEnd::of(Exit::Code(0)));
         }
         for word in command.split_inclusive(' ') {
             output.output(OutputStream::Stdout, word).await;
         }
-        Ok(Exit::Code(i32::from(command.starts_with("fail"))))
+        Ok(ProgramEnd::of(Exit::Code(i32::from(command.starts_with("fail")))))
     }
 
     async fn upload(

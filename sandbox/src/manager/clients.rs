@@ -8,11 +8,14 @@ use domain::ids::SandboxId;
 use domain::resource::SandboxTier;
 use domain::sandbox::{LiveSandbox, SandboxError, SandboxTarget};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::OnceCell;
 use url::Url;
 
 use super::collect::Seen;
 use super::failure::{failure, unavailable};
+use super::survey;
 use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Sandbox};
+use crate::runner::ImageFacts;
 
 /// Where the local runtime is reached at this moment.
 #[async_trait]
@@ -30,6 +33,8 @@ pub struct SandboxManager {
 
 struct Handle {
     sandbox: Sandbox,
+    /// Asked for once.
+    facts: Arc<OnceCell<ImageFacts>>,
     seen: Seen,
 }
 
@@ -71,7 +76,13 @@ impl SandboxManager {
     }
 
     pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox) {
-        lock(&self.handles).insert(id, Handle { sandbox, seen: Seen::default() });
+        lock(&self.handles).insert(id, Handle { sandbox, facts: Arc::default(), seen: Seen::default() });
+    }
+
+    /// What the image of a sandbox has.
+    pub(super) async fn facts(&self, live: &LiveSandbox, remote: &Sandbox) -> Result<ImageFacts, SandboxError> {
+        let cell = lock(&self.handles).get(&live.id).map(|handle| handle.facts.clone()).unwrap_or_default();
+        cell.get_or_try_init(|| survey::look(remote, None)).await.cloned()
     }
 
     pub(super) fn forget(&self, id: SandboxId) {

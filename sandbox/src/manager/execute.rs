@@ -4,40 +4,70 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::execution::CallContext;
-use domain::sandbox::{Exit, OutputSink, OutputStream, Program, SandboxError};
+use domain::sandbox::{Exit, OutputSink, OutputStream, Program, ProgramEnd, SandboxError};
 
 use super::failure::failure;
-use crate::opensandbox::{self, CommandEnd, CommandRequest, Error, Sandbox, Upload};
-use crate::runner::{WORKSPACE, prepare};
+use super::raw;
+use crate::opensandbox::{self, CommandEnd, CommandRequest, Error, Sandbox, Upload, User};
+use crate::runner::{Environment, ImageFacts, Prepared, TooLong, WORKSPACE, longest, prepare};
 
 pub(super) async fn execute(
     remote: &Sandbox,
+    facts: &ImageFacts,
     context: &CallContext,
-    program: &Program,
-    timeout: Duration,
+    setting: &Setting<'_>,
     output: &dyn OutputSink,
-) -> Result<Exit, SandboxError> {
-    let prepared = prepare(program, &run_name()?);
+) -> Result<ProgramEnd, SandboxError> {
+    let prepared = prepare(setting.program, &run_name()?);
+    let request = request(&prepared, facts, setting)?;
     if let Some((path, source)) = &prepared.file {
         let upload = Upload { path: path.clone(), mode: None, size_bytes: source.len() as u64 };
         let source = std::io::Cursor::new(source.clone().into_bytes());
         remote.upload(&upload, source).await.map_err(|error| failure(&error))?;
     }
-    let mut request = CommandRequest::shell(prepared.command);
-    request.cwd = Some(WORKSPACE.to_owned());
-    request.env = prepared.env;
-    request.timeout = Some(timeout.min(context.time_left));
-    match remote.run(&request, &mut Forward(output), &context.cancel).await {
-        Ok(outcome) => {
-            if !outcome.is_stopped {
-                // Something of it may still run: nothing else may run beside it. The next tool finds the sandbox gone.
-                remote.kill().await.map_err(|error| failure(&error))?;
-            }
-            Ok(exit(outcome.end))
-        }
-        Err(Error::Rejected(reply)) => Ok(Exit::NotStarted(reply.message)),
-        Err(error) => Err(failure(&error)),
+    let request = CommandRequest { timeout: Some(setting.timeout.min(context.time_left)), ..request };
+    let outcome = match remote.run(&request, &mut Forward(output), &context.cancel).await {
+        Ok(outcome) => outcome,
+        Err(Error::Rejected(reply)) => return Ok(ProgramEnd::of(Exit::NotStarted(reply.message))),
+        Err(error) => return Err(failure(&error)),
+    };
+    if !outcome.is_stopped {
+        // Something of it may still run, and nothing else may run beside it.
+        remote.kill().await.map_err(|error| failure(&error))?;
+        return Ok(ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(exit(outcome.end)) });
     }
+    let raw = if outcome.is_lossy { raw::read(remote, &prepared.dir).await } else { None };
+    raw::remove(remote, &prepared.dir).await;
+    Ok(ProgramEnd { raw, ..ProgramEnd::of(exit(outcome.end)) })
+}
+
+/// What a program is run with.
+pub(super) struct Setting<'a> {
+    pub program: &'a Program,
+    pub timeout: Duration,
+    /// What it gets beside the constructed environment.
+    pub environment: Environment,
+}
+
+/// The command for a program, if the image has what it needs.
+fn request(prepared: &Prepared, facts: &ImageFacts, setting: &Setting<'_>) -> Result<CommandRequest, SandboxError> {
+    let program = prepared.requires();
+    if !facts.has(program) {
+        let message = format!("the image of the sandbox profile has no {program}; choose an image that has it");
+        return Err(SandboxError { code: "SPEC_REFUSED", message, sandbox_lost: false });
+    }
+    let line = prepared.command_line(setting.environment.clone()).map_err(|TooLong { bytes }| SandboxError {
+        code: "COMMAND_TOO_LONG",
+        message: format!(
+            "the command line has {bytes} bytes and may have {}; write it into a file with write_file and run that",
+            longest()
+        ),
+        sandbox_lost: false,
+    })?;
+    let mut request = CommandRequest::shell(line);
+    request.cwd = Some(WORKSPACE.to_owned());
+    request.user = facts.user.map(|(uid, gid)| User { uid, gid: Some(gid) });
+    Ok(request)
 }
 
 /// Programs of one sandbox may run side by side: each gets a directory of its own.

@@ -9,7 +9,9 @@ mod clients;
 mod collect;
 mod execute;
 mod failure;
+mod raw;
 mod request;
+mod survey;
 mod workspace;
 
 use std::time::Duration;
@@ -19,14 +21,14 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, SandboxError, SandboxRequest,
+    Collected, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, ProgramEnd, SandboxError, SandboxRequest,
     SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
 
 pub use clients::{LocalTier, SandboxManager};
 
 use crate::opensandbox::{ByteRange, Download, Error, SandboxLabel, Upload};
-use crate::runner::WORKSPACE;
+use crate::runner::{Environment, WORKSPACE};
 use failure::failure;
 
 /// How long a new sandbox may take until commands can run in it.
@@ -52,8 +54,16 @@ impl SandboxRuntime for SandboxManager {
         };
         let info = sandbox.info().await.map_err(|error| failure(&error))?;
         let live = request::live(request, &info);
-        self.remember(request.id, sandbox);
-        Ok(live)
+        self.remember(request.id, sandbox.clone());
+        match self.facts(&live, &sandbox).await {
+            Ok(_) => Ok(live),
+            Err(error) => {
+                // Nobody will use it; what is not seen to be gone here is removed by the reaper.
+                self.forget(request.id);
+                sandbox.destroy().await.map_err(|error| failure(&error))?;
+                Err(error)
+            }
+        }
     }
 
     async fn execute(
@@ -63,9 +73,11 @@ impl SandboxRuntime for SandboxManager {
         program: &Program,
         timeout: Duration,
         output: &dyn OutputSink,
-    ) -> Result<Exit, SandboxError> {
+    ) -> Result<ProgramEnd, SandboxError> {
         let remote = self.attach(sandbox).await?;
-        execute::execute(&remote, context, program, timeout, output).await
+        let facts = self.facts(sandbox, &remote).await?;
+        let setting = execute::Setting { program, timeout, environment: Environment::default() };
+        execute::execute(&remote, &facts, context, &setting, output).await
     }
 
     async fn upload(

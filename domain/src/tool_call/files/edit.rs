@@ -63,7 +63,7 @@ impl EditFile {
         if before.len() as u64 > MAX_EDITED_BYTES {
             return failed("FILE_TOO_LARGE", format!("{} is larger than 8 MiB; use a program", self.path));
         }
-        let found = occurrences(&before, self.old.as_bytes());
+        let found = occurrences(&before, &self.old);
         if let Some(problem) = self.problem(found.len() as u64) {
             return failed("EDIT_NOT_APPLIED", problem);
         }
@@ -90,14 +90,16 @@ impl EditFile {
     }
 }
 
-/// Where `old` stands, from the start on and without overlap.
-fn occurrences(text: &[u8], old: &[u8]) -> Vec<Range<usize>> {
-    let Ok(pattern) =
-        regex::bytes::RegexBuilder::new(&regex::escape(&String::from_utf8_lossy(old))).size_limit(usize::MAX).build()
-    else {
-        return Vec::new();
-    };
-    pattern.find_iter(text).map(|found| found.range()).collect()
+/// Where `old` stands, from the start on and without overlap. Being text itself, it stands only where there is text.
+fn occurrences(text: &[u8], old: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut offset = 0;
+    for chunk in text.utf8_chunks() {
+        let places = chunk.valid().match_indices(old);
+        found.extend(places.map(|(at, _)| offset + at..offset + at + old.len()));
+        offset += chunk.valid().len() + chunk.invalid().len();
+    }
+    found
 }
 
 fn replaced(text: &[u8], found: &[Range<usize>], new: &[u8]) -> Bytes {
@@ -173,21 +175,21 @@ mod tests {
 
     #[test]
     fn occurrences_are_exact_and_do_not_overlap() {
-        assert_eq!(occurrences(b"aaaa", b"aa"), [0..2, 2..4]);
-        assert_eq!(occurrences(b"a.b axb", b"a.b"), [0..3]);
-        assert_eq!(occurrences("x\u{e9}\r\n".as_bytes(), "\u{e9}\r\n".as_bytes()), [1..5]);
-        assert_eq!(occurrences(b"\xff(\xfe", b"("), [1..2]);
+        assert_eq!(occurrences(b"aaaa", "aa"), [0..2, 2..4]);
+        assert_eq!(occurrences(b"a.b axb", "a.b"), [0..3]);
+        assert_eq!(occurrences("x\u{e9}\r\n".as_bytes(), "\u{e9}\r\n"), [1..5]);
+        assert_eq!(occurrences(b"\xff(\xfe", "("), [1..2]);
         assert_eq!(replaced(b"\xffab\xfeab", &[1..3, 4..6], b"-").as_ref(), b"\xff-\xfe-");
     }
 
     #[test]
     fn a_diff_shows_the_lines_that_changed_and_some_around_them() {
         let before = b"1\n2\n3\nold here\n5\n6\n7\n";
-        let found = occurrences(before, b"old");
+        let found = occurrences(before, "old");
         assert_eq!(diff(before, &found, "new\nand"), "@@ line 4 @@\n 2\n 3\n-old here\n+new\n+and here\n 5\n 6");
         let many = b"x\n".repeat(10);
-        assert!(diff(&many, &occurrences(&many, b"x"), "y").ends_with("[and 7 more]"));
+        assert!(diff(&many, &occurrences(&many, "x"), "y").ends_with("[and 7 more]"));
         let long = "z".repeat(10_000);
-        assert!(diff(long.as_bytes(), &occurrences(long.as_bytes(), long.as_bytes()), "y").ends_with("goes on]"));
+        assert!(diff(long.as_bytes(), &occurrences(long.as_bytes(), &long), "y").ends_with("goes on]"));
     }
 }

@@ -11,7 +11,6 @@ use bytes::Bytes;
 pub use edit::EditFile;
 pub use grep::Grep;
 pub use list::{FindFiles, ListFiles};
-pub use pattern::{Glob, LinePattern};
 pub(super) use read::MAX_READ_BYTES;
 pub use read::ReadFile;
 

@@ -1,0 +1,235 @@
+//! What an agent's tools do in a real sandbox: files, searches, the environment of programs, names of every kind.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use e2e::Result;
+use e2e::agents::{AgentSpec, create};
+use e2e::client::{Client, text};
+use e2e::process::{Server, ServerOptions};
+use serde_json::{Value, json};
+
+/// A server and an agent with every tool.
+struct Bench {
+    _data: tempfile::TempDir,
+    server: Server,
+    client: Client,
+    agent: String,
+    started: AtomicU32,
+}
+
+impl Bench {
+    async fn start() -> Result<Self> {
+        let data = tempfile::tempdir()?;
+        let server = Server::start(&ServerOptions::new(&data.path().join("data")))?;
+        let client = server.client(server.api_key.as_deref().ok_or("no API key at the first start")?)?;
+        let agent = create(&client, &AgentSpec::new("worker", "tools").with_sandbox()).await?;
+        Ok(Self { _data: data, server, client, agent, started: AtomicU32::new(0) })
+    }
+
+    /// Runs these groups of calls one group after another, those of a group side by side.
+    async fn run(&self, groups: Value) -> Result<Ran> {
+        let task = json!({ "calls": groups, "answer": "done" }).to_string();
+        let key = self.started.fetch_add(1, Ordering::Relaxed);
+        let execution = self.client.start(&self.agent, &task, &key.to_string()).await?;
+        let state = self.client.ended(&execution).await?;
+        assert_eq!(state["answer"], "done", "{state}");
+        let iterations = state["iterations"]["nodes"].as_array().ok_or("no iterations")?;
+        let calls = iterations.iter().filter_map(|iteration| iteration["toolCalls"].as_array()).flatten().cloned();
+        Ok(Ran { calls: calls.collect(), state })
+    }
+
+    fn stop(self) -> Result {
+        assert!(self.server.stop()?.success());
+        Ok(())
+    }
+}
+
+struct Ran {
+    calls: Vec<Value>,
+    state: Value,
+}
+
+impl Ran {
+    fn result(&self, call: usize) -> &str {
+        self.calls.get(call).and_then(|call| call["result"].as_str()).unwrap_or("no result")
+    }
+
+    fn code(&self, call: usize) -> &str {
+        self.calls.get(call).and_then(|call| call["error"]["code"].as_str()).unwrap_or("no error")
+    }
+}
+
+fn call(tool: &str, arguments: Value) -> Value {
+    json!({ "tool": tool, "arguments": arguments })
+}
+
+#[tokio::test]
+async fn files_are_written_read_edited_listed_and_searched() -> Result {
+    let bench = Bench::start().await?;
+    let source = "def main():\n    print('one')\n    print('two')\n";
+    let ran = bench
+        .run(json!([
+            [
+                call("write_file", json!({ "path": "src/app/main.py", "content": source })),
+                call("write_file", json!({ "path": "/workspace/src/lib.rs", "content": "fn main() {}\n" })),
+                call("run_shell", json!({ "command": "printf 'x\\0y' > data/bin; ln -s /etc data/out; printf hi > .hidden; chmod 755 data" })),
+            ],
+            [call("run_shell", json!({ "command": "chmod 750 src/app/main.py" }))],
+            [call("edit_file", json!({ "path": "src/app/main.py", "old_text": "print('one')", "new_text": "print('1')" }))],
+            [call("edit_file", json!({ "path": "src/app/main.py", "old_text": "print", "new_text": "log" }))],
+            [call("edit_file", json!({ "path": "src/app/main.py", "old_text": "absent", "new_text": "log" }))],
+            [call("edit_file", json!({ "path": "src/app/main.py", "old_text": "print", "new_text": "log", "all": true }))],
+            [call("read_file", json!({ "path": "src/app/main.py", "start_line": 2, "end_line": 2 }))],
+            [call("read_file", json!({ "path": "src/app/main.py", "offset": 4, "limit": 4 }))],
+            [call("list_files", json!({ "path": "src" }))],
+            [call("glob", json!({ "pattern": "**/*.{py,rs}" }))],
+            [call("glob", json!({ "pattern": "*.py", "path": "src" }))],
+            [call("grep", json!({ "pattern": "log\\(", "context": 1 }))],
+            [call("grep", json!({ "pattern": "x", "path": "data" }))],
+            [call("grep", json!({ "pattern": "MAIN", "glob": "*.rs", "ignore_case": true }))],
+            [call("run_shell", json!({ "command": "stat -c '%a' src/app/main.py; cat src/app/main.py" }))],
+            [call("list_files", json!({ "path": "nowhere" }))],
+            [call("read_file", json!({ "path": "src" }))],
+        ]))
+        .await?;
+    assert_eq!(ran.result(0), "Wrote 46 bytes to src/app/main.py.");
+    let diff = "@@ line 2 @@\n def main():\n-    print('one')\n+    print('1')\n     print('two')";
+    assert_eq!(ran.result(4), format!("Replaced once in src/app/main.py.\n{diff}"));
+    assert_eq!(ran.code(5), "EDIT_NOT_APPLIED");
+    assert!(ran.result(5).contains("found 2 times in src/app/main.py, expected was 1"), "{}", ran.result(5));
+    assert!(ran.result(6).contains("found 0 times"), "{}", ran.result(6));
+    assert!(ran.result(7).starts_with("Replaced 2 times in src/app/main.py.\n"), "{}", ran.result(7));
+    assert_eq!(ran.result(8), "    log('1')\n");
+    assert!(ran.result(9).starts_with("main\n[the file goes on; read it with offset 8]"), "{}", ran.result(9));
+    assert_eq!(ran.result(10), "src/app/\nsrc/app/main.py  40\nsrc/lib.rs  13");
+    assert_eq!(ran.result(11), "src/app/main.py\nsrc/lib.rs");
+    assert_eq!(ran.result(12), "src/app/main.py");
+    assert_eq!(
+        ran.result(13),
+        "src/app/main.py-1-def main():\nsrc/app/main.py:2:    log('1')\nsrc/app/main.py:3:    log('two')\n[not searched, being binary: data/bin]"
+    );
+    assert_eq!(ran.result(14), "(no line matches)\n[not searched, being binary: data/bin]");
+    assert_eq!(ran.result(15), "src/lib.rs:1:fn main() {}");
+    // An edit keeps the mode and every other byte.
+    assert_eq!(ran.result(16), "750\ndef main():\n    log('1')\n    log('two')\n");
+    assert_eq!(ran.code(17), "DIRECTORY_NOT_FOUND");
+    assert_eq!(ran.calls[18]["state"], "FAILED");
+    bench.stop()
+}
+
+/// Edits of one reply run side by side, and none of them is lost.
+#[tokio::test]
+async fn edits_of_one_file_in_one_reply_all_arrive() -> Result {
+    let bench = Bench::start().await?;
+    let content: String = (0..8).map(|n| format!("line <{n}>\n")).collect();
+    let edits: Vec<_> = (0..8)
+        .map(|n| {
+            call("edit_file", json!({ "path": "a.txt", "old_text": format!("<{n}>"), "new_text": format!("[{n}]") }))
+        })
+        .collect();
+    let ran = bench
+        .run(json!([
+            [call("write_file", json!({ "path": "a.txt", "content": content }))],
+            edits,
+            [call("read_file", json!({ "path": "a.txt" }))],
+        ]))
+        .await?;
+    assert_eq!(ran.result(9), content.replace('<', "[").replace('>', "]"));
+    bench.stop()
+}
+
+/// Row F51 of the cases: names come back as they were, in listings, in downloads, and in the header of the download.
+#[tokio::test]
+async fn names_of_every_kind_round_trip_and_ways_out_are_refused() -> Result {
+    let bench = Bench::start().await?;
+    let names = [
+        "报告 %20 (1).txt",
+        "a+b.txt",
+        "a b.txt",
+        "a%20b.txt",
+        "x\u{202f}y.txt",
+        "q\"uo;te.txt",
+        "\u{e9}.txt",
+        "e\u{301}.txt",
+        ".hidden",
+        "-rf",
+    ];
+    let path = |name: &str| format!("outputs/{name}");
+    let writes: Vec<_> = names
+        .iter()
+        .map(|name| call("write_file", json!({ "path": path(name), "content": format!("bytes of {name}") })))
+        .collect();
+    let reads: Vec<_> = names.iter().map(|name| call("read_file", json!({ "path": path(name) }))).collect();
+    let long = format!("{}.txt", "a".repeat(252));
+    let refused = ["", "..", "a/../b", "/etc/passwd", "a\0b", "a\nb", &long];
+    let rejects: Vec<_> =
+        refused.iter().map(|name| call("write_file", json!({ "path": name, "content": "x" }))).collect();
+    let ran = bench
+        .run(json!([
+            writes,
+            reads,
+            [call("list_files", json!({ "path": "outputs" }))],
+            rejects,
+            [call("glob", json!({ "pattern": "**" }))]
+        ]))
+        .await?;
+    for (at, name) in names.iter().enumerate() {
+        assert_eq!(ran.result(names.len() + at), format!("bytes of {name}"), "{name}");
+        assert!(ran.result(2 * names.len()).contains(&format!("outputs/{name}  ")), "{name} is not listed");
+        let artifact = ran.state["artifacts"].as_array().into_iter().flatten().find(|file| file["name"] == *name);
+        let artifact = artifact.ok_or_else(|| format!("{name} is no artifact: {}", ran.state["artifacts"]))?;
+        let link = text(artifact, "/downloadUrl")?;
+        assert_eq!(bench.client.download(&link).await?, format!("bytes of {name}").into_bytes());
+    }
+    for at in 0..refused.len() {
+        assert_eq!(ran.code(2 * names.len() + 1 + at), "INVALID_PATH", "{:?}", refused[at]);
+    }
+    assert_eq!(
+        ran.result(2 * names.len() + 1 + refused.len()).lines().count(),
+        names.len(),
+        "something else was written"
+    );
+    bench.stop()
+}
+
+/// Every command gets a constructed environment and nothing of the server's or the runtime's own.
+#[tokio::test]
+async fn programs_find_the_constructed_environment_and_nothing_else() -> Result {
+    let bench = Bench::start().await?;
+    let python = "import os\nprint('\\n'.join(sorted(f'{k}={v}' for k, v in os.environ.items())))";
+    let ran = bench
+        .run(json!([
+            [call("run_shell", json!({ "command": "env | sort" }))],
+            [call("run_python", json!({ "code": python }))],
+            [call("run_shell", json!({ "command": "id -u; cd ~ && pwd; touch \"$TMPDIR/x\" && mkdir -p \"$XDG_CACHE_HOME\" && echo writable" }))],
+            [call("run_shell", json!({ "command": "'".repeat(40_000) }))],
+        ]))
+        .await?;
+    let names = |text: &str| -> Vec<String> {
+        text.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.to_owned()).collect()
+    };
+    let constructed = [
+        "HOME",
+        "LANG",
+        "PATH",
+        "PWD",
+        "TMPDIR",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_RUNTIME_DIR",
+        "XDG_STATE_HOME",
+    ];
+    // A shell adds these two by itself.
+    let of_shell: Vec<_> = names(ran.result(0)).into_iter().filter(|name| name != "SHLVL" && name != "_").collect();
+    assert_eq!(of_shell, constructed, "{}", ran.result(0));
+    let of_python: Vec<_> = names(ran.result(1))
+        .into_iter()
+        .filter(|name| !name.starts_with("PYTHON") && !["SHLVL", "_", "LC_CTYPE", "OLDPWD"].contains(&name.as_str()))
+        .collect();
+    assert_eq!(of_python, constructed, "{}", ran.result(1));
+    assert!(ran.result(2).ends_with("/tmp/vitrine-home\nwritable\n"), "{}", ran.result(2));
+    assert_eq!(ran.code(3), "COMMAND_TOO_LONG");
+    assert!(ran.result(3).contains("write it into a file with write_file"), "{}", ran.result(3));
+    bench.stop()
+}

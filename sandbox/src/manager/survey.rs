@@ -1,0 +1,33 @@
+//! Looks at the image of a sandbox, once: which programs it has, and who the profile's user is in it.
+
+use std::time::Duration;
+
+use domain::sandbox::SandboxError;
+use tokio_util::sync::CancellationToken;
+
+use super::failure::failure;
+use crate::opensandbox::{Captured, CommandRequest, Sandbox};
+use crate::runner::{ImageFacts, survey};
+
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// Makes the layout of the workspace and says what the image has. Refuses a user that the image does not have.
+pub(super) async fn look(remote: &Sandbox, user: Option<&str>) -> Result<ImageFacts, SandboxError> {
+    let mut request = CommandRequest::shell(survey(user));
+    request.timeout = Some(WITHIN);
+    let mut printed = Captured::default();
+    let ran = remote.run(&request, &mut printed, &CancellationToken::new()).await;
+    ran.map_err(|error| failure(&error))?;
+    let facts = ImageFacts::parse(&printed.stdout).ok_or_else(|| refused("has no shell that could look at it"))?;
+    match user {
+        Some(user) if facts.user.is_none() => Err(refused(&format!("has no user {user}"))),
+        _ if !facts.has("env") => Err(refused("has no env")),
+        _ if !facts.has_layout => Err(refused("does not let /workspace be made and written to by its user")),
+        _ => Ok(facts),
+    }
+}
+
+fn refused(what: &str) -> SandboxError {
+    let message = format!("the image of the sandbox profile {what}; choose another image or another user");
+    SandboxError { code: "SPEC_REFUSED", message, sandbox_lost: false }
+}
