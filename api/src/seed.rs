@@ -216,7 +216,7 @@ fn agent(model_id: ResourceId, profile: ResourceId, has_price: bool) -> Spec {
         model_id,
         fallback_model_ids: Vec::new(),
         sandbox_profile_id: Some(profile),
-        tools: KNOWN_TOOLS.iter().filter(|tool| **tool != "note").map(ToString::to_string).collect(),
+        tools: KNOWN_TOOLS.iter().filter(|tool| !["browse", "note"].contains(tool)).map(ToString::to_string).collect(),
         // Near enough to what the demo needs that its meters are seen to move.
         limits: Limits {
             max_iterations: Some(12),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use e2e::Result;
 use e2e::agents::{AgentSpec, create};
 use e2e::client::{Client, text};
+use e2e::follow::whole_log;
 use e2e::process::{Server, ServerOptions};
 use serde_json::{Value, json};
 
@@ -35,7 +36,24 @@ impl Bench {
         assert_eq!(state["answer"], "done", "{state}");
         let iterations = state["iterations"]["nodes"].as_array().ok_or("no iterations")?;
         let calls = iterations.iter().filter_map(|iteration| iteration["toolCalls"].as_array()).flatten().cloned();
-        Ok(Ran { calls: calls.collect(), state })
+        Ok(Ran { calls: calls.collect(), execution, state })
+    }
+
+    /// The events of this kind.
+    async fn events(&self, ran: &Ran, kind: &str) -> Result<Vec<Value>> {
+        let log = whole_log(&self.client, &ran.execution).await?;
+        let events = log.iter().map(|event| serde_json::from_str(&event.payload));
+        let events = events.collect::<std::result::Result<Vec<Value>, _>>()?;
+        Ok(events.into_iter().filter(|event| event["kind"] == kind).collect())
+    }
+
+    /// A file that an event names, and its bytes.
+    async fn file(&self, event: &Value) -> Result<(Value, Vec<u8>)> {
+        let document = "query F($id: ID!) { node(id: $id) { ... on Artifact { name byteSize sha256 downloadUrl } } }";
+        let id = event["artifactId"].as_str().ok_or_else(|| format!("no file in {event}"))?;
+        let file = self.client.query(document, json!({ "id": id })).await?["node"].take();
+        let bytes = self.client.download(&text(&file, "/downloadUrl")?).await?;
+        Ok((file, bytes))
     }
 
     fn stop(self) -> Result {
@@ -45,6 +63,7 @@ impl Bench {
 }
 
 struct Ran {
+    execution: String,
     calls: Vec<Value>,
     state: Value,
 }
@@ -231,5 +250,99 @@ async fn programs_find_the_constructed_environment_and_nothing_else() -> Result 
     assert!(ran.result(2).ends_with("/tmp/vitrine-home\nwritable\n"), "{}", ran.result(2));
     assert_eq!(ran.code(3), "COMMAND_TOO_LONG");
     assert!(ran.result(3).contains("write it into a file with write_file"), "{}", ran.result(3));
+    bench.stop()
+}
+
+/// What the log's head and tail leave out is in a file, whole; beyond the bound the file says that it is cut.
+#[tokio::test]
+async fn what_a_program_prints_is_kept_whole() -> Result {
+    let bench = Bench::start().await?;
+    let print = |lines: u32| call("run_shell", json!({ "command": format!("seq 1 {lines}") }));
+    let ran = bench.run(json!([[print(10_000)], [print(200_000)], [print(12_000_000)]])).await?;
+    let events = bench.events(&ran, "OutputTruncated").await?;
+    assert_eq!(events.len(), 2, "what fits into the log is not kept twice: {events:?}");
+    let (file, bytes) = bench.file(&events[0]).await?;
+    let whole: String = (1..=200_000).map(|n| format!("{n}\n")).collect();
+    assert!(bytes == whole.as_bytes(), "{} of {} bytes", bytes.len(), whole.len());
+    assert!(text(&file, "/name")?.starts_with("output-"), "{file}");
+    let (_, bytes) = bench.file(&events[1]).await?;
+    let end = String::from_utf8_lossy(&bytes[bytes.len() - 60..]).into_owned();
+    assert!(end.ends_with(" more bytes were printed]\n") && end.contains("[cut here: "), "{end}");
+    assert!((64 << 20..65 << 20).contains(&bytes.len()), "{} bytes", bytes.len());
+    assert_eq!(ran.state["artifacts"], json!([]), "what is printed is no output file");
+    bench.stop()
+}
+
+/// Row F49 of the cases: bytes that are no text are marked, no NUL is stored, and the bytes are kept as they were.
+#[tokio::test]
+async fn output_that_is_no_text_is_kept_as_it_was() -> Result {
+    let bench = Bench::start().await?;
+    let ran = bench
+        .run(json!([
+            [call("run_python", json!({ "code": "import sys; sys.stdout.buffer.write(b'he\xff\0\xfelo')" }))],
+            [call("run_shell", json!({ "command": "printf 'a\\000b' >&2; echo text" }))],
+            [call("run_shell", json!({ "command": "echo '\u{fffd}'" }))],
+        ]))
+        .await?;
+    assert_eq!(ran.result(0), "he\u{fffd}\u{fffd}\u{fffd}lo");
+    assert_eq!((&ran.calls[0]["lossy"], &ran.calls[0]["exitCode"]), (&json!(true), &json!(0)));
+    assert!(whole_log(&bench.client, &ran.execution).await?.iter().all(|event| !event.payload.contains("\\u0000")));
+    let events = bench.events(&ran, "RawOutputKept").await?;
+    // The character that stands for lost bytes may itself be printed, and then nothing is lost.
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!((&events[0]["stream"], &events[1]["stream"]), (&json!("STDOUT"), &json!("STDERR")));
+    assert_eq!(bench.file(&events[0]).await?.1, b"he\xff\0\xfelo");
+    assert_eq!(bench.file(&events[1]).await?.1, b"a\0b");
+    bench.stop()
+}
+
+#[tokio::test]
+async fn what_is_no_file_in_outputs_is_refused_with_a_warning() -> Result {
+    let bench = Bench::start().await?;
+    let make = "cd outputs; ln -s /etc/passwd link; mkfifo pipe; printf x > \"$(printf 'bad\\377')\"; printf x > 'a$HOME'; \
+        mkdir -p deep/er; printf y > deep/er/good.txt";
+    let again = call("run_shell", json!({ "command": "echo again" }));
+    let ran = bench.run(json!([[call("run_shell", json!({ "command": make }))], [again]])).await?;
+    let artifacts = ran.state["artifacts"].as_array().ok_or("no artifacts")?;
+    assert_eq!(artifacts.len(), 1, "{artifacts:?}");
+    assert_eq!(artifacts[0]["name"], "deep/er/good.txt");
+    let warnings = bench.events(&ran, "WarningRaised").await?;
+    let refused: Vec<_> = warnings.iter().filter(|warning| warning["code"] == "OUTPUTS_REFUSED").collect();
+    assert_eq!(refused.len(), 1, "{warnings:?}");
+    let message = text(refused[0], "/message")?;
+    for entry in ["\"link\" (a link)", "\"pipe\" (no regular file)", "\"a$HOME\" (a name", "\"bad\u{fffd}\" (a name"] {
+        assert!(message.contains(entry), "{entry}: {message}");
+    }
+    bench.stop()
+}
+
+/// The example runs as it is, against a server as it comes.
+#[tokio::test]
+async fn the_example_runs_programs_of_every_kind_and_draws_a_page() -> Result {
+    let bench = Bench::start().await?;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/sandbox/run.py");
+    let key = bench.server.api_key.clone().ok_or("no API key")?;
+    let url = bench.client.url.clone();
+    let ran = tokio::task::spawn_blocking(move || {
+        std::process::Command::new("python3").args([script, "--url", &url, "--api-key", &key]).output()
+    });
+    let output = ran.await??;
+    let printed = String::from_utf8(output.stdout)?;
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    for line in [
+        "== Python: SUCCEEDED",
+        " 18446744073709551616",
+        "run_javascript: JavaScript 1 < 2 < 3",
+        "run_shell: 1+2+3+4+5",
+        "artifact numbers.txt (text/plain, 10 bytes): http://",
+        "browse: A page\nDrawn in a sandbox",
+        "browse: Saved outputs/page.png, ",
+        "artifact page.png (image/png, ",
+    ] {
+        assert!(printed.contains(line), "{line} is missing in:\n{printed}");
+    }
+    let link = printed.lines().find(|line| line.contains("page.png (image/png")).and_then(|line| line.split(": ").last());
+    let picture = bench.client.download(link.ok_or("no link to the picture")?).await?;
+    assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n"), "{:?}", &picture[..8]);
     bench.stop()
 }

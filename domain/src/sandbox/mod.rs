@@ -10,8 +10,8 @@ mod ports;
 mod workspace;
 
 pub use model::{
-    Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, ProgramEnd, RawOutput, Sandbox, SandboxError,
-    SandboxRequest, SandboxState, SandboxTarget,
+    Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Page, PageForm, PageTarget, Program, ProgramEnd,
+    RawOutput, RefusedOutput, Sandbox, SandboxError, SandboxRequest, SandboxState, SandboxTarget, WhyRefused,
 };
 pub use ports::{OutputSink, SandboxRuntime};
 pub use workspace::{

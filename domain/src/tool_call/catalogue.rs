@@ -15,6 +15,7 @@ pub const KNOWN_TOOLS: &[&str] = &[
     "list_files",
     "glob",
     "grep",
+    "browse",
     "note",
 ];
 
@@ -39,6 +40,8 @@ pub enum BuiltInTool {
     Glob,
     /// Finds lines in files of the sandbox.
     Grep,
+    /// Opens a page in the browser of the sandbox.
+    Browse,
     /// Keeps a thought; has no effect but its record.
     Note,
 }
@@ -64,6 +67,7 @@ impl BuiltInTool {
             "list_files" => Some(Self::ListFiles),
             "glob" => Some(Self::Glob),
             "grep" => Some(Self::Grep),
+            "browse" => Some(Self::Browse),
             "note" => Some(Self::Note),
             _ => None,
         }
@@ -76,7 +80,9 @@ impl BuiltInTool {
             // It replaces the whole file, so that a second time changes nothing.
             Self::WriteFile => SideEffect::Idempotent,
             // An edit finds its own result the second time, and may do to that what it did before.
-            Self::EditFile | Self::RunPython | Self::RunJavaScript | Self::RunShell => SideEffect::SandboxOnly,
+            Self::EditFile | Self::RunPython | Self::RunJavaScript | Self::RunShell | Self::Browse => {
+                SideEffect::SandboxOnly
+            }
         }
     }
 

@@ -13,6 +13,7 @@ pub(super) fn contract_of(tool: BuiltInTool) -> ToolDefinition {
     let (name, description, properties, required) = match tool {
         BuiltInTool::RunPython | BuiltInTool::RunJavaScript | BuiltInTool::RunShell => program(tool),
         BuiltInTool::ReadFile | BuiltInTool::ListFiles | BuiltInTool::Glob | BuiltInTool::Grep => reader(tool),
+        BuiltInTool::Browse => browser(),
         BuiltInTool::WriteFile | BuiltInTool::EditFile | BuiltInTool::Note => writer(tool),
     };
     ToolDefinition {
@@ -93,6 +94,22 @@ fn reader(tool: BuiltInTool) -> Contract {
             &["pattern"],
         ),
     }
+}
+
+fn browser() -> Contract {
+    (
+        "browse",
+        "Opens a page in a headless browser in the sandbox: a file below /workspace, or a web address where the sandbox's network reaches it. Returns the text of the page; a screenshot or PDF goes to outputs/ and becomes an artifact.",
+        json!({
+            "url": text("Web address, http or https; or path in its place"),
+            "path": text("HTML file below /workspace; or url in its place"),
+            "as": {"type": "string", "enum": ["text", "screenshot", "pdf"], "description": "What to take; text when left out"},
+            "save_as": text("Name of the file in outputs/; page.png or page.pdf when left out"),
+            "width": number(200, Some(4000), "Width of the window; 1280 when left out"),
+            "height": number(200, Some(4000), "Height of the window; 800 when left out"),
+        }),
+        &[],
+    )
 }
 
 fn writer(tool: BuiltInTool) -> Contract {

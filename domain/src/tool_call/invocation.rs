@@ -1,13 +1,14 @@
 //! An Invocation is what a tool call asks for, understood: its arguments are checked before anything starts.
 
 use super::arguments::{Arguments, Fault, parse_strict};
+use super::browse;
 use super::catalogue::BuiltInTool;
 use super::fields::Fields;
 use super::files::{EditFile, FileTool, FindFiles, Grep, ListFiles, ReadFile};
 use super::model::{ToolCallState, ToolResult};
 use super::path::file_path;
 use crate::agent::Claim;
-use crate::sandbox::Program;
+use crate::sandbox::{Page, Program};
 
 const MAX_NOTE_BYTES: usize = 16 * 1024;
 
@@ -18,6 +19,8 @@ pub enum Invocation {
     Run(Program),
     /// Look at files in the sandbox, or change them.
     Files(FileTool),
+    /// Open a page in the browser of the sandbox.
+    Browse(Page),
     /// Keep a thought.
     Note,
 }
@@ -26,7 +29,7 @@ impl Invocation {
     /// Whether it needs the sandbox.
     pub const fn needs_sandbox(&self) -> bool {
         match self {
-            Self::Run(_) | Self::Files(_) => true,
+            Self::Run(_) | Self::Files(_) | Self::Browse(_) => true,
             Self::Note => false,
         }
     }
@@ -34,7 +37,7 @@ impl Invocation {
     /// Whether it may change what lies in the workspace.
     pub(crate) const fn changes_workspace(&self) -> bool {
         match self {
-            Self::Run(_) => true,
+            Self::Run(_) | Self::Browse(_) => true,
             Self::Files(tool) => tool.changes_workspace(),
             Self::Note => false,
         }
@@ -43,7 +46,7 @@ impl Invocation {
     /// The time limit of a program, as the pinned sandbox profile says.
     pub(crate) fn timeout_ms(&self, claim: &Claim) -> Option<u32> {
         match self {
-            Self::Run(_) => Some(claim.pinned.get()?.sandbox.as_ref()?.profile.command_timeout_ms),
+            Self::Run(_) | Self::Browse(_) => Some(claim.pinned.get()?.sandbox.as_ref()?.profile.command_timeout_ms),
             Self::Files(_) | Self::Note => None,
         }
     }
@@ -75,6 +78,7 @@ fn invocation(tool: BuiltInTool, arguments: Arguments) -> Result<Invocation, Fau
         BuiltInTool::ListFiles => Invocation::Files(FileTool::List(ListFiles::parse(&mut fields)?)),
         BuiltInTool::Glob => Invocation::Files(FileTool::Find(FindFiles::parse(&mut fields)?)),
         BuiltInTool::Grep => Invocation::Files(FileTool::Grep(Grep::parse(&mut fields)?)),
+        BuiltInTool::Browse => Invocation::Browse(browse::parse(&mut fields)?),
         BuiltInTool::Note => {
             if fields.text("text")?.len() > MAX_NOTE_BYTES {
                 return Err(Fault::invalid(format!("text: must be at most {MAX_NOTE_BYTES} bytes. Shorten it.")));

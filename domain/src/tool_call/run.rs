@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
+use super::browse::browse;
 use super::collect::{Outputs, collect, created_event};
 use super::invocation::Invocation;
 use super::model::{ToolCall, ToolCallState, ToolResult};
@@ -85,18 +86,18 @@ async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Resu
 }
 
 async fn invoke_in(claim: &Claim, call: &ToolCall, invocation: &Invocation, sandbox: &LiveSandbox) -> Invoked {
-    let outcome = match invocation {
+    let (outcome, mut outputs) = match invocation {
         Invocation::Run(program) => run_program(claim, call, program, sandbox).await,
-        Invocation::Files(tool) => tool.run(claim, sandbox).await,
-        Invocation::Note => Ok(ToolResult::succeeded("Noted.")),
+        Invocation::Files(tool) => (tool.run(claim, sandbox).await, Outputs::default()),
+        Invocation::Browse(page) => browse(claim, page, sandbox).await,
+        Invocation::Note => (Ok(ToolResult::succeeded("Noted.")), Outputs::default()),
     };
-    let mut outputs = Outputs::default();
     if outcome.as_ref().is_err_and(|error| error.sandbox_lost) {
         claim.sandbox.forget(sandbox.id).await;
     }
     let is_live = claim.sandbox.current().await == Some(sandbox.id);
     if is_live && outcome.is_ok() {
-        outputs = collect(claim, call, sandbox).await;
+        collect(claim, call, sandbox, &mut outputs).await;
     }
     if is_live && invocation.changes_workspace() {
         outputs.warnings.extend(checkpoint::take(claim, sandbox).await);
@@ -160,9 +161,10 @@ async fn finish(claim: &Claim, mut call: ToolCall, ended: Ended<'_>) -> Result<O
                 let limit = moving.limits.max_errors_per_tool;
                 too_many_errors = limit.filter(|most| *errors >= *most);
             }
-            let mut events: Vec<_> = rows.iter().map(created_event).chain(outputs.warnings).collect();
+            let mut events = outputs.last_words;
+            events.extend(rows.iter().map(created_event).chain(outputs.warnings));
             events.push(finished_event(&call, &result.text, millis(duration)));
-            let mut changes: Vec<_> = rows.into_iter().map(Change::AddArtifact).collect();
+            let mut changes: Vec<_> = rows.into_iter().chain(outputs.printed).map(Change::AddArtifact).collect();
             changes.extend(claim.sandbox.unsaved_checkpoint(call.iteration));
             changes.push(Change::SaveToolCall(Box::new(call)));
             (changes, events)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use domain::access::{AccessFacts, AccessStore, Action, Grant, ServiceIdentity, Target};
-use domain::artifact::ArtifactStore;
+use domain::artifact::{ArtifactDraft, ArtifactStore};
 use domain::clock::Timestamp;
 use domain::ctx::Scope;
 use domain::error::StoreError;
@@ -161,6 +161,10 @@ impl ArtifactStore for Fused<dyn ArtifactStore> {
         let name = self.inner.put(scope, bytes).await;
         self.fuse.reach(Step::AfterStateWrite).await;
         name
+    }
+
+    async fn begin(&self, scope: Scope) -> Result<Box<dyn ArtifactDraft>, StoreError> {
+        pass!(self, begin(scope))
     }
 
     async fn remove_unused(&self, scope: Scope, since: Timestamp) -> Result<u64, StoreError> {

@@ -99,7 +99,9 @@ impl SandboxRuntime for PlayedSandbox {
         _: Duration,
         output: &dyn OutputSink,
     ) -> Result<ProgramEnd, SandboxError> {
-        let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program;
+        let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program else {
+            return Ok(ProgramEnd::of(Exit::NotStarted("there is no browser".to_owned())));
+        };
         self.commands.lock().unwrap().push(command.clone());
         if command.starts_with("vanish") {
             self.live.lock().unwrap().remove(&sandbox.remote_id);

@@ -26,7 +26,8 @@ pub(super) async fn execute(
         remote.upload(&upload, source).await.map_err(|error| failure(&error))?;
     }
     let request = CommandRequest { timeout: Some(setting.timeout.min(context.time_left)), ..request };
-    let outcome = match remote.run(&request, &mut Forward(output), &context.cancel).await {
+    let mut forward = Forward { output, has_nul: false };
+    let outcome = match remote.run(&request, &mut forward, &context.cancel).await {
         Ok(outcome) => outcome,
         Err(Error::Rejected(reply)) => return Ok(ProgramEnd::of(Exit::NotStarted(reply.message))),
         Err(error) => return Err(failure(&error)),
@@ -36,7 +37,7 @@ pub(super) async fn execute(
         remote.kill().await.map_err(|error| failure(&error))?;
         return Ok(ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(exit(outcome.end)) });
     }
-    let raw = if outcome.is_lossy { raw::read(remote, &prepared.dir).await } else { None };
+    let raw = if outcome.is_lossy || forward.has_nul { raw::read(remote, &prepared.dir).await } else { None };
     raw::remove(remote, &prepared.dir).await;
     Ok(ProgramEnd { raw, ..ProgramEnd::of(exit(outcome.end)) })
 }
@@ -92,7 +93,11 @@ fn exit(end: CommandEnd) -> Exit {
     }
 }
 
-struct Forward<'a>(&'a dyn OutputSink);
+struct Forward<'a> {
+    output: &'a dyn OutputSink,
+    /// A NUL is text on the wire and none for whoever reads it.
+    has_nul: bool,
+}
 
 #[async_trait]
 impl opensandbox::OutputSink for Forward<'_> {
@@ -101,6 +106,7 @@ impl opensandbox::OutputSink for Forward<'_> {
             opensandbox::OutputStream::Stdout => OutputStream::Stdout,
             opensandbox::OutputStream::Stderr => OutputStream::Stderr,
         };
-        self.0.output(stream, text).await;
+        self.has_nul |= text.contains('\0');
+        self.output.output(stream, text).await;
     }
 }

@@ -4,6 +4,7 @@
 //! nothing of it appears in a process list. What a program finds in its environment is constructed. A runner knows
 //! nothing of endpoints or output.
 
+mod browser;
 mod environment;
 mod image;
 mod launch;
@@ -72,6 +73,7 @@ pub fn prepare(program: &Program, name: &str) -> Prepared {
                 dir,
             }
         }
+        Program::Browse(page) => Prepared { argv: browser::arguments(page, &dir), file: None, variables: &[], dir },
         Program::Shell(command) => Prepared { argv: argv(&["bash", "-c", command]), file: None, variables: &[], dir },
     }
 }

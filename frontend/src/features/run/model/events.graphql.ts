@@ -98,6 +98,12 @@ export const RunEventFields = graphql(`
       omittedBytes
       fullOutputId: artifactId
     }
+    ... on RawOutputKept {
+      toolCallId
+      stream
+      rawOutputId: artifactId
+      byteSize
+    }
     ... on ToolCallFinished {
       iteration
       ordinal
