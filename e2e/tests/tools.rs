@@ -279,7 +279,7 @@ async fn output_that_is_no_text_is_kept_as_it_was() -> Result {
     let bench = Bench::start().await?;
     let ran = bench
         .run(json!([
-            [call("run_python", json!({ "code": "import sys; sys.stdout.buffer.write(b'he\xff\0\xfelo')" }))],
+            [call("run_python", json!({ "code": "import sys; sys.stdout.buffer.write(b'he\\xff\\0\\xfelo')" }))],
             [call("run_shell", json!({ "command": "printf 'a\\000b' >&2; echo text" }))],
             [call("run_shell", json!({ "command": "echo '\u{fffd}'" }))],
         ]))
@@ -341,7 +341,8 @@ async fn the_example_runs_programs_of_every_kind_and_draws_a_page() -> Result {
     ] {
         assert!(printed.contains(line), "{line} is missing in:\n{printed}");
     }
-    let link = printed.lines().find(|line| line.contains("page.png (image/png")).and_then(|line| line.split(": ").last());
+    let link =
+        printed.lines().find(|line| line.contains("page.png (image/png")).and_then(|line| line.split(": ").last());
     let picture = bench.client.download(link.ok_or("no link to the picture")?).await?;
     assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n"), "{:?}", &picture[..8]);
     bench.stop()
