@@ -324,7 +324,9 @@ async fn the_example_runs_programs_of_every_kind_and_draws_a_page() -> Result {
     let key = bench.server.api_key.clone().ok_or("no API key")?;
     let url = bench.client.url.clone();
     let ran = tokio::task::spawn_blocking(move || {
-        std::process::Command::new("python3").args([script, "--url", &url, "--api-key", &key]).output()
+        std::process::Command::new("python3")
+            .args([script, "--url", &url, "--api-key", &key, "--image", "vitrine/code"])
+            .output()
     });
     let output = ran.await??;
     let printed = String::from_utf8(output.stdout)?;
