@@ -200,8 +200,8 @@ async fn names_of_every_kind_round_trip_and_ways_out_are_refused() -> Result {
         let link = text(artifact, "/downloadUrl")?;
         assert_eq!(bench.client.download(&link).await?, format!("bytes of {name}").into_bytes());
     }
-    for at in 0..refused.len() {
-        assert_eq!(ran.code(2 * names.len() + 1 + at), "INVALID_PATH", "{:?}", refused[at]);
+    for (at, name) in refused.iter().enumerate() {
+        assert_eq!(ran.code(2 * names.len() + 1 + at), "INVALID_PATH", "{name:?}");
     }
     assert_eq!(
         ran.result(2 * names.len() + 1 + refused.len()).lines().count(),
