@@ -49,7 +49,7 @@ class Server:
     def __init__(self, url, api_key):
         self.url, self.api_key = url.rstrip("/"), api_key
 
-    def query(self, document, **variables):
+    def query(self, document, /, **variables):
         body = json.dumps({"query": document, "variables": variables}).encode()
         headers = {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
         with urllib.request.urlopen(urllib.request.Request(f"{self.url}/graphql", body, headers)) as answer:
@@ -58,7 +58,7 @@ class Server:
             raise SystemExit(f"the server refused: {answer['errors'][0]['message']}")
         return answer["data"]
 
-    def mutate(self, name, selection, **values):
+    def mutate(self, name, selection, /, **values):
         kind = name[0].upper() + name[1:] + "Input"
         document = f"mutation M($input: {kind}!) {{ {name}(input: $input) {{ {selection} userErrors {{ path message }} }} }}"
         payload = self.query(document, input=values)[name]
