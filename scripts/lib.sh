@@ -67,6 +67,19 @@ need_test_programs() {
 # The directory that cargo builds into.
 target_dir() { printf '%s' "${CARGO_TARGET_DIR:-target}"; }
 
+# python_environment NAME REQUIREMENTS: makes the environment of that name in the target directory, unless it is there and
+# as the file says. Prints its directory.
+python_environment() {
+    local environment
+    environment=$(target_dir)/python/$1
+    if ! cmp --silent "$2" "$environment/installed-requirements.txt"; then
+        python3 -m venv --clear "$environment" >&2
+        "$environment/bin/pip" install --quiet --requirement "$2" >&2
+        cp "$2" "$environment/installed-requirements.txt"
+    fi
+    printf '%s' "$environment"
+}
+
 # One set of features for every build of a check or a test, so that nothing is compiled twice.
 FEATURES=sandbox/testing
 export FEATURES

@@ -62,6 +62,17 @@ count_npm() {
         END { print ok + 0, bad + 0 }'
 }
 
+# "Ran 22 tests in 0.9s" and then "OK" or "FAILED (failures=1, errors=2)".
+count_unittest() {
+    plain | awk '
+        /^Ran [0-9]+ tests? in/ { ran += $2 }
+        /^FAILED \(/ {
+            n = split($0, parts, /[(,)]/)
+            for (i = 1; i <= n; i++) if (split(parts[i], pair, "=") == 2 && pair[1] ~ /failures|errors/) bad += pair[2]
+        }
+        END { print ran - bad, bad + 0 }'
+}
+
 # The ids of the running processes whose program was built here.
 mkdir -p "$(target_dir)"
 built=$(cd "$(target_dir)" && pwd -P)
@@ -86,6 +97,7 @@ before=$(ours)
 scripts/studio.sh
 suite 'Rust workspace' count_cargo \
     cargo test --locked --workspace --features "$FEATURES" --no-fail-fast
+suite "OpenSandbox's specifications" count_unittest scripts/spec.sh test
 suite 'Studio units' count_npm npm --prefix frontend test
 if [ -f e2e/browser/package.json ]; then
     npm --prefix e2e/browser ci --no-audit --no-fund </dev/null
