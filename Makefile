@@ -4,7 +4,7 @@
 .PHONY: help run check update test e2e bench guards studio doctor gen-spec verify-spec test-opensandbox sandbox-images
 
 help: ## Show this list
-	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 26
 
 run: ## Build everything, start the server, run the demo; Ctrl-C stops the server
 	@scripts/run.sh

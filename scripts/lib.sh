@@ -22,7 +22,8 @@ install_packages() {
     fi
     say "Installing $*"
     DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null
-    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" </dev/null
+    # In this run level no package starts its service.
+    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" </dev/null
 }
 
 # Each argument is PROGRAM=PACKAGE. Installs the packages whose program is missing.
