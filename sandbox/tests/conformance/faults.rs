@@ -1,0 +1,144 @@
+//! Faults: limits that are reached, sandboxes that end, and a server that goes away before, during and after a create.
+
+use std::time::Duration;
+
+use sandbox::opensandbox::{
+    ByteRange, Captured, Client, CommandEnd, CommandRequest, Connection, Download, ErrorClass, Sandbox, Upload,
+};
+use secrecy::SecretString;
+use serde_json::json;
+use time::OffsetDateTime;
+use tokio_util::sync::CancellationToken;
+
+use crate::raw::until;
+use crate::target::{Control, Target};
+
+const LARGE_BYTES: u64 = 100_000_000;
+
+async fn output_of(sandbox: &Sandbox, command: &str) -> (CommandEnd, String) {
+    let mut output = Captured::default();
+    let run = sandbox.run(&CommandRequest::shell(command), &mut output, &CancellationToken::new()).await.unwrap();
+    (run.end, output.stdout)
+}
+
+pub async fn memory_over_the_limit_ends_the_command(target: &Target) {
+    let mut create = target.create("conformance-memory");
+    create.resource_limits.insert("memory".to_owned(), "128Mi".to_owned());
+    let sandbox = target.own_sandbox(&create).await;
+    let hog = CommandRequest::argv(["python3", "-c", "x = bytearray(1 << 30); print('had it all')"]);
+    let mut output = Captured::default();
+    let run = sandbox.run(&hog, &mut output, &CancellationToken::new()).await.unwrap();
+    assert_eq!((run.end, output.stdout.as_str()), (CommandEnd::Killed, ""));
+    assert_eq!(output_of(&sandbox, "echo alive").await, (CommandEnd::Exited(0), "alive\n".to_owned()));
+}
+
+pub async fn a_sandbox_ends_at_its_time(target: &Target) {
+    let mut create = target.create("conformance-ttl");
+    create.time_to_live = Some(Duration::from_secs(60));
+    let sandbox = target.own_sandbox(&create).await;
+    let soon = OffsetDateTime::now_utc() + time::Duration::seconds(2);
+    sandbox.renew(soon).await.unwrap();
+    until("it is gone", async || sandbox.info().await.is_err_and(|error| error.code() == "not_found")).await;
+    assert!(target.client.find_by_label(&create.label).await.unwrap().is_empty());
+}
+
+pub async fn a_stream_is_cut_when_its_sandbox_ends(target: &Target) {
+    let sandbox = target.own_sandbox(&target.create("conformance-cut")).await;
+    let killer = async {
+        until("the command runs", async || sandbox.file_info(&["/tmp/begun"]).await.is_ok()).await;
+        sandbox.destroy().await.unwrap();
+    };
+    let request = CommandRequest::shell("touch /tmp/begun; echo begun; sleep 600");
+    let (cancel, mut output) = (CancellationToken::new(), Captured::default());
+    let (run, ()) = tokio::join!(sandbox.run(&request, &mut output, &cancel), killer);
+    // Whether the server had the time to say that it killed the command or not: it is no success.
+    let end = run.map(|run| run.end);
+    assert!(!matches!(end, Ok(CommandEnd::Exited(0))), "{end:?}");
+    assert_eq!(output.stdout, "begun\n", "what came before the cut is kept");
+}
+
+pub async fn a_large_file_makes_the_round_trip(target: &Target) {
+    let mut create = target.create("conformance-large");
+    create.resource_limits.insert("disk".to_owned(), "512Mi".to_owned());
+    let sandbox = target.own_sandbox(&create).await;
+    let content: Vec<u8> = (0..LARGE_BYTES).map(|n| (n % 251) as u8).collect();
+    let upload = Upload { path: "/tmp/large".into(), mode: None, size_bytes: LARGE_BYTES };
+    sandbox.upload(&upload, std::io::Cursor::new(content.clone())).await.unwrap();
+    let mut back = Vec::new();
+    let download = |range| Download { path: "/tmp/large".into(), range, max_bytes: LARGE_BYTES };
+    sandbox.download(&download(None), &mut back).await.unwrap();
+    assert!(back == content);
+    let mut middle = Vec::new();
+    let range = Some(ByteRange { start: 50_000_000, length: Some(1_000_000) });
+    sandbox.download(&download(range), &mut middle).await.unwrap();
+    assert!(middle == content[50_000_000..51_000_000]);
+}
+
+fn control(target: &Target) -> &Control {
+    target.control.as_ref().unwrap()
+}
+
+/// A client that does not wait for long.
+fn hasty(target: &Target) -> Client {
+    let mut connection = Connection::new(target.url.clone(), SecretString::from(target.key.clone()));
+    connection.timeouts.create = Duration::from_secs(3);
+    Client::new(connection).unwrap()
+}
+
+pub async fn server_down_before_create(target: &Target) {
+    let create = target.create("conformance-down-before");
+    control(target).kill_server().await;
+    let error = target.client.create(&create).await.unwrap_err();
+    control(target).start_server().await;
+    assert_eq!(error.code(), "unreachable", "the server has not seen it, and the client knows");
+    assert!(target.client.find_by_label(&create.label).await.unwrap().is_empty());
+}
+
+pub async fn server_frozen_during_create(target: &Target) {
+    let create = target.create("conformance-frozen");
+    control(target).freeze_server();
+    let error = hasty(target).create(&create).await.unwrap_err();
+    control(target).thaw_server();
+    assert_eq!((error.code(), error.class()), ("outcome_unknown", ErrorClass::Unknown));
+    // The server had taken the request, and makes the sandbox that nobody waits for: it is found by its label.
+    until("it is found", async || target.client.find_by_label(&create.label).await.unwrap().len() == 1).await;
+    destroy_all(target, &create.label).await;
+}
+
+pub async fn server_killed_during_create(target: &Target) {
+    let create = target.create("conformance-killed-during");
+    // Frozen first, so that the kill meets it with the request in its hands.
+    control(target).freeze_server();
+    let kill = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        control(target).kill_server().await;
+    };
+    let (created, ()) = tokio::join!(target.client.create(&create), kill);
+    control(target).start_server().await;
+    assert_eq!(created.unwrap_err().code(), "outcome_unknown");
+    assert!(target.client.find_by_label(&create.label).await.unwrap().is_empty(), "it had not begun");
+}
+
+pub async fn server_killed_after_create(target: &Target) {
+    let create = target.create("conformance-killed-after");
+    let sandbox = target.own_sandbox(&create).await;
+    assert_eq!(output_of(&sandbox, "echo before").await.1, "before\n");
+    control(target).kill_server().await;
+    // Execd is another server, at an address that is known already.
+    assert_eq!(output_of(&sandbox, "echo meanwhile").await.1, "meanwhile\n");
+    assert_eq!(sandbox.info().await.unwrap_err().code(), "unreachable");
+    control(target).start_server().await;
+    let found = target.client.find_by_label(&create.label).await.unwrap();
+    assert_eq!(found.iter().map(|info| info.id.as_str()).collect::<Vec<_>>(), [sandbox.id()]);
+    assert_eq!(output_of(&sandbox, "echo after").await.1, "after\n");
+    let cut = target.created(json!({})).await;
+    assert_ne!(cut["id"], sandbox.id(), "it makes new ones, too");
+    destroy_all(target, &create.label).await;
+}
+
+async fn destroy_all(target: &Target, label: &sandbox::opensandbox::SandboxLabel) {
+    for info in target.client.find_by_label(label).await.unwrap() {
+        target.client.destroy(&info.id).await.unwrap();
+    }
+    assert!(target.client.find_by_label(label).await.unwrap().is_empty());
+}
