@@ -121,6 +121,7 @@ fn other_rows() -> Vec<Row> {
 /// These need the server to themselves.
 pub fn rows_that_stop_the_server() -> Vec<Row> {
     vec![
+        row!(faults::a_create_whose_answer_is_lost_is_found_by_its_label if Control),
         row!(faults::server_down_before_create if Control),
         row!(faults::server_frozen_during_create if Control),
         row!(faults::server_killed_during_create if Control),
