@@ -10,10 +10,9 @@ use serde_json::json;
 use time::OffsetDateTime;
 use tokio_util::sync::CancellationToken;
 
-use crate::raw::until;
-use crate::target::{Control, Target};
-
-const LARGE_BYTES: u64 = 100_000_000;
+use crate::pattern;
+use crate::raw::{until, until_within};
+use crate::target::{Capability, Control, Target};
 
 async fn output_of(sandbox: &Sandbox, command: &str) -> (CommandEnd, String) {
     let mut output = Captured::default();
@@ -32,6 +31,31 @@ pub async fn memory_over_the_limit_ends_the_command(target: &Target) {
     assert_eq!(output_of(&sandbox, "echo alive").await, (CommandEnd::Exited(0), "alive\n".to_owned()));
 }
 
+pub async fn processes_over_the_limit_are_refused(target: &Target) {
+    let mut create = target.create("conformance-processes");
+    create.resource_limits.insert("pids".to_owned(), "256".to_owned());
+    let sandbox = target.own_sandbox(&create).await;
+    let bomb = r"
+import os, signal
+children = []
+try:
+    while len(children) < 4000:
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        children.append(child)
+except OSError:
+    print('refused')
+for child in children:
+    os.kill(child, signal.SIGKILL)
+";
+    let mut output = Captured::default();
+    let run = CommandRequest::argv(["python3", "-c", bomb]);
+    sandbox.run(&run, &mut output, &CancellationToken::new()).await.unwrap();
+    assert_eq!(output.stdout, "refused\n");
+    assert_eq!(output_of(&sandbox, "echo alive").await, (CommandEnd::Exited(0), "alive\n".to_owned()));
+}
+
 pub async fn a_sandbox_ends_at_its_time(target: &Target) {
     let mut create = target.create("conformance-ttl");
     create.time_to_live = Some(Duration::from_secs(60));
@@ -39,6 +63,15 @@ pub async fn a_sandbox_ends_at_its_time(target: &Target) {
     let soon = OffsetDateTime::now_utc() + time::Duration::seconds(2);
     sandbox.renew(soon).await.unwrap();
     until("it is gone", async || sandbox.info().await.is_err_and(|error| error.code() == "not_found")).await;
+    assert!(target.client.find_by_label(&create.label).await.unwrap().is_empty());
+}
+
+pub async fn a_sandbox_that_nobody_renews_ends(target: &Target) {
+    let mut create = target.create("conformance-natural");
+    create.time_to_live = Some(Duration::from_secs(60));
+    let sandbox = target.own_sandbox(&create).await;
+    let is_gone = async || sandbox.info().await.is_err_and(|error| error.code() == "not_found");
+    until_within(Duration::from_secs(90), "it is gone", is_gone).await;
     assert!(target.client.find_by_label(&create.label).await.unwrap().is_empty());
 }
 
@@ -58,20 +91,20 @@ pub async fn a_stream_is_cut_when_its_sandbox_ends(target: &Target) {
 }
 
 pub async fn a_large_file_makes_the_round_trip(target: &Target) {
+    let size_bytes = if target.has(Capability::Minutes) { 1 << 30 } else { 100_000_000 };
     let mut create = target.create("conformance-large");
-    create.resource_limits.insert("disk".to_owned(), "512Mi".to_owned());
+    create.resource_limits.insert("disk".to_owned(), "1536Mi".to_owned());
     let sandbox = target.own_sandbox(&create).await;
-    let content: Vec<u8> = (0..LARGE_BYTES).map(|n| (n % 251) as u8).collect();
-    let upload = Upload { path: "/tmp/large".into(), mode: None, size_bytes: LARGE_BYTES };
-    sandbox.upload(&upload, std::io::Cursor::new(content.clone())).await.unwrap();
-    let mut back = Vec::new();
-    let download = |range| Download { path: "/tmp/large".into(), range, max_bytes: LARGE_BYTES };
-    sandbox.download(&download(None), &mut back).await.unwrap();
-    assert!(back == content);
-    let mut middle = Vec::new();
-    let range = Some(ByteRange { start: 50_000_000, length: Some(1_000_000) });
-    sandbox.download(&download(range), &mut middle).await.unwrap();
-    assert!(middle == content[50_000_000..51_000_000]);
+    let upload = Upload { path: "/tmp/large".into(), mode: None, size_bytes };
+    sandbox.upload(&upload, pattern::Source::default()).await.unwrap();
+    let download = |range| Download { path: "/tmp/large".into(), range, max_bytes: size_bytes };
+    let mut whole = pattern::Check::from(0);
+    sandbox.download(&download(None), &mut whole).await.unwrap();
+    assert_eq!(whole.place, size_bytes);
+    let (start, length) = (50_000_001, 1_000_003);
+    let mut middle = pattern::Check::from(start);
+    sandbox.download(&download(Some(ByteRange { start, length: Some(length) })), &mut middle).await.unwrap();
+    assert_eq!(middle.place, start + length);
 }
 
 fn control(target: &Target) -> &Control {

@@ -42,20 +42,50 @@ enum Outcome {
 }
 
 pub fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // Settings of the standard harness mean nothing here; what is no setting is a part of names.
-    let filters: Vec<&str> = arguments.iter().map(String::as_str).filter(|one| !one.starts_with('-')).collect();
-    let is_wanted = |row: &Row| filters.is_empty() || filters.iter().any(|part| row.name.contains(part));
+    let wanted = Wanted::of(std::env::args().skip(1));
     let (mut plain, mut last) = (rows(), rows_that_stop_the_server());
-    plain.retain(is_wanted);
-    last.retain(is_wanted);
-    if arguments.iter().any(|one| one == "--list") {
+    plain.retain(|row| wanted.has(row.name));
+    last.retain(|row| wanted.has(row.name));
+    if wanted.is_list {
         plain.iter().chain(&last).for_each(|row| say(&format!("{}: test", row.name)));
         return ExitCode::SUCCESS;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let tally = runtime.block_on(run_all(plain, last));
-    tally.conclude(filters.is_empty())
+    tally.conclude(wanted.is_whole())
+}
+
+/// What the command line asks for, as far as it means something here: parts of names, `--skip` and `--list`.
+#[derive(Default)]
+struct Wanted {
+    parts: Vec<String>,
+    skipped: Vec<String>,
+    is_list: bool,
+}
+
+impl Wanted {
+    fn of(mut arguments: impl Iterator<Item = String>) -> Self {
+        let mut wanted = Self::default();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--list" => wanted.is_list = true,
+                "--skip" => wanted.skipped.extend(arguments.next()),
+                "--test-threads" | "--format" | "--color" | "--logfile" | "-Z" => drop(arguments.next()),
+                option if option.starts_with('-') => {}
+                part => wanted.parts.push(part.to_owned()),
+            }
+        }
+        wanted
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let is_in = |parts: &[String]| parts.iter().any(|part| name.contains(part));
+        (self.parts.is_empty() || is_in(&self.parts)) && !is_in(&self.skipped)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.parts.is_empty() && self.skipped.is_empty()
+    }
 }
 
 async fn run_all(plain: Vec<Row>, last: Vec<Row>) -> Tally {

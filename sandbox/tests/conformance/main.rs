@@ -24,6 +24,8 @@ mod local_support;
 #[cfg(test)]
 mod network;
 #[cfg(test)]
+mod pattern;
+#[cfg(test)]
 mod raw;
 #[cfg(test)]
 mod requests;

@@ -170,10 +170,14 @@ fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
 }
 
 /// Waits until `condition` holds, at most twenty seconds.
-pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(20);
+pub async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
+    until_within(Duration::from_secs(20), what, condition).await;
+}
+
+pub async fn until_within(limit: Duration, what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let end = Instant::now() + limit;
     while !condition().await {
-        assert!(Instant::now() < end, "not within twenty seconds: {what}");
+        assert!(Instant::now() < end, "not within {limit:?}: {what}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

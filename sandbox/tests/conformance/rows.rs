@@ -23,7 +23,9 @@ const fn elsewhere(name: &'static str, place: &'static str) -> Row {
 const HOSTILE: &str = "only a server that misbehaves shows it: sandbox/tests/opensandbox";
 
 pub fn rows() -> Vec<Row> {
-    let mut rows = lifecycle_rows();
+    // First what takes longest.
+    let mut rows = vec![row!(faults::a_sandbox_that_nobody_renews_ends if Minutes)];
+    rows.extend(lifecycle_rows());
     rows.extend(execd_rows());
     rows.extend(other_rows());
     rows
@@ -112,6 +114,7 @@ fn other_rows() -> Vec<Row> {
         row!(endpoints::row_64_the_proxy_asks_for_the_key if ProxyKey),
         elsewhere("row_65_serves_the_official_command", "it needs Python: e2e/tests/osb.rs"),
         row!(faults::memory_over_the_limit_ends_the_command if MemoryLimit),
+        row!(faults::processes_over_the_limit_are_refused if PidsLimit),
         row!(faults::a_sandbox_ends_at_its_time),
         row!(faults::a_stream_is_cut_when_its_sandbox_ends),
         row!(faults::a_large_file_makes_the_round_trip),

@@ -39,11 +39,15 @@ pub enum Capability {
     HostCheck,
     /// Memory beyond the limit ends a command, not the sandbox.
     MemoryLimit,
+    /// Processes beyond the limit are refused, and the sandbox lives on.
+    PidsLimit,
+    /// There is time for what takes a minute, and room for a gibibyte.
+    Minutes,
     /// The suite may stop and start the server, whose sandboxes live on.
     Control,
 }
 
-const CAPABILITIES: [(Capability, &str); 9] = [
+const CAPABILITIES: [(Capability, &str); 11] = [
     (Capability::Pause, "pause"),
     (Capability::Snapshots, "snapshots"),
     (Capability::Sessions, "sessions"),
@@ -52,6 +56,8 @@ const CAPABILITIES: [(Capability, &str); 9] = [
     (Capability::ProxyKey, "proxy-key"),
     (Capability::HostCheck, "host-check"),
     (Capability::MemoryLimit, "memory-limit"),
+    (Capability::PidsLimit, "pids-limit"),
+    (Capability::Minutes, "minutes"),
     (Capability::Control, "control"),
 ];
 
