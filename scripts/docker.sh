@@ -87,6 +87,8 @@ docker_stop() {
     # shellcheck disable=SC2086
     [ -z "$containers" ] || docker rm --force --volumes $containers >/dev/null
     stop_process "$state/dockerd.pid" TERM
+    # It leaves one mount, which would keep the directory from being removed.
+    awk -v below="$sockets/" 'index($2, below) == 1 { print $2 }' /proc/self/mounts | xargs --no-run-if-empty umount
     ip link delete "$bridge" 2>/dev/null || true
 }
 
