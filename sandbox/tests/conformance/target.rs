@@ -62,8 +62,16 @@ const CAPABILITIES: [(Capability, &str); 11] = [
 ];
 
 /// What the local runtime must show.
-const LOCAL: [Capability; 4] =
-    [Capability::Sessions, Capability::ExecdToken, Capability::ProxyKey, Capability::HostCheck];
+const LOCAL: [Capability; 8] = [
+    Capability::Pause,
+    Capability::Sessions,
+    Capability::Egress,
+    Capability::ExecdToken,
+    Capability::ProxyKey,
+    Capability::HostCheck,
+    Capability::MemoryLimit,
+    Capability::PidsLimit,
+];
 
 impl Capability {
     pub fn name(self) -> &'static str {
