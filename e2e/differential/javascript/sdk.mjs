@@ -126,7 +126,7 @@ const calls = {
   async endpoint(operation) {
     const found = await (await sandbox(operation)).getEndpoint(operation.port);
     const headers = Object.keys(found.headers ?? {}).map((name) => name.toLowerCase());
-    return { endpoint: found.endpoint, headers: headers.sort() };
+    return { endpoint: found.endpoint, headers: headers.sort().join(", ") };
   },
 
   async metrics(operation) {
@@ -205,6 +205,12 @@ const calls = {
     const target = await sandbox(operation);
     const found = await target.commands.getBackgroundCommandLogs(commandId(operation), operation.cursor);
     return { text: found.content, cursor: found.cursor };
+  },
+
+  // What an application does that wants all of the output: it waits for the end, then reads.
+  async follow(operation) {
+    const status = await calls.status({ ...operation, until: "finished" });
+    return { ...(await calls.logs(operation)), exit_code: status.exit_code };
   },
 
   async interrupt(operation) {

@@ -98,6 +98,12 @@ def until_finished(operation, status):
         time.sleep(POLL_S)
 
 
+def followed(client, operation):
+    """What an application does that wants all of a background command's output: it waits for the end, then reads."""
+    status = client.status(Operation(operation, until="finished"))
+    return {**client.logs(operation), "exit_code": status["exit_code"]}
+
+
 def ending(exit_code, has_error, is_complete):
     """How a command ended, as far as its exit code and events tell."""
     if exit_code == -1:

@@ -21,6 +21,7 @@ from driver import (
     drive,
     ending,
     file_chunks,
+    followed,
     metadata,
     until_finished,
 )
@@ -178,7 +179,7 @@ class Osb:
 
     def renew(self, operation):
         if operation["in_s"] < 0:
-            raise Unsupported("renew to the past")
+            raise Unsupported("renew.in_s below zero")
         arguments = [self.labels.sandbox(operation), "--timeout", f"{operation['in_s']}s"]
         renewed = self._json(operation, "sandbox", "renew", *arguments)
         return {"expires_at": renewed["expires_at"].replace(" ", "T")}
@@ -194,7 +195,7 @@ class Osb:
     def endpoint(self, operation):
         arguments = [self.labels.sandbox(operation), "--port", str(operation["port"])]
         found = self._json(operation, "sandbox", "endpoint", *arguments)
-        return {"endpoint": found["endpoint"], "headers": sorted(name.lower() for name in found["headers"])}
+        return {"endpoint": found["endpoint"], "headers": ", ".join(sorted(found["headers"])).lower()}
 
     def metrics(self, operation):
         return self._metrics(self._json(operation, "sandbox", "metrics", self.labels.sandbox(operation)))
@@ -222,6 +223,8 @@ class Osb:
 
     def _command(self, operation, *options):
         operation.refuse("env", "interrupt_on")
+        if operation.get("text") == "":
+            raise Unsupported("run.text that is empty")
         arguments = [self.labels.sandbox(operation), *options]
         if "cwd" in operation:
             arguments += ["--workdir", operation["cwd"]]
@@ -283,6 +286,9 @@ class Osb:
         arguments += ["--cursor", str(operation["cursor"])] if "cursor" in operation else []
         found = self._json(operation, "command", "logs", *arguments)
         return {"text": found["content"], "cursor": found["cursor"]}
+
+    def follow(self, operation):
+        return followed(self, operation)
 
     def interrupt(self, operation):
         arguments = [self.labels.sandbox(operation), self.labels.command(operation)]

@@ -4,7 +4,18 @@ import io
 import logging
 from datetime import timedelta
 
-from driver import DEFAULT_ENTRYPOINT, Failed, Labels, content, downloaded, drive, ending, metadata, until_finished
+from driver import (
+    DEFAULT_ENTRYPOINT,
+    Failed,
+    Labels,
+    content,
+    downloaded,
+    drive,
+    ending,
+    followed,
+    metadata,
+    until_finished,
+)
 from opensandbox.config.connection_sync import ConnectionConfigSync
 from opensandbox.exceptions import (
     InvalidArgumentException,
@@ -150,7 +161,7 @@ class Sdk:
     @reported
     def endpoint(self, operation):
         endpoint = self._sandbox(operation).get_endpoint(operation["port"])
-        return {"endpoint": endpoint.endpoint, "headers": sorted(name.lower() for name in endpoint.headers)}
+        return {"endpoint": endpoint.endpoint, "headers": ", ".join(sorted(endpoint.headers)).lower()}
 
     @reported
     def metrics(self, operation):
@@ -235,6 +246,9 @@ class Sdk:
         command_id = self.labels.command(operation)
         found = self._sandbox(operation).commands.get_background_command_logs(command_id, operation.get("cursor"))
         return {"text": found.content, "cursor": found.cursor}
+
+    def follow(self, operation):
+        return followed(self, operation)
 
     @reported
     def interrupt(self, operation):

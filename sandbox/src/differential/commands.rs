@@ -1,10 +1,12 @@
 //! Operations on commands.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sandbox::opensandbox::{
-    Captured, CommandEnd, CommandRequest, CommandStatus, Interrupt, OutputSink, OutputStream, Program,
+    Captured, CommandEnd, CommandRequest, CommandStatus, Interrupt, LogPiece, LogSink, OutputSink, OutputStream,
+    Program,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -80,6 +82,32 @@ pub async fn logs(session: &mut Session, operation: &Operation) -> Result<Value,
     let id = session.command_id(operation)?;
     let chunk = sandbox.logs(&id, operation.find("cursor")?.unwrap_or(0)).await?;
     Ok(json!({ "text": String::from_utf8_lossy(&chunk.bytes), "cursor": chunk.cursor }))
+}
+
+/// Reads a background command's output until its end.
+pub async fn follow(session: &mut Session, operation: &Operation) -> Result<Value, Failure> {
+    let sandbox = session.sandbox(operation)?;
+    let id = session.command_id(operation)?;
+    let mut log = Log::default();
+    let cursor = operation.find("cursor")?.unwrap_or(0);
+    let outcome = sandbox.follow(&id, cursor, &mut log, &CancellationToken::new()).await?;
+    let exit_code = match outcome.end {
+        Some(CommandEnd::Exited(code)) => Some(code),
+        Some(CommandEnd::Killed) => Some(-1),
+        _ => None,
+    };
+    Ok(json!({ "text": log.0, "cursor": outcome.cursor, "exit_code": exit_code }))
+}
+
+#[derive(Default)]
+struct Log(String);
+
+#[async_trait]
+impl LogSink for Log {
+    async fn piece(&mut self, piece: LogPiece<'_>) -> ControlFlow<()> {
+        self.0.push_str(piece.text);
+        ControlFlow::Continue(())
+    }
 }
 
 pub async fn interrupt(session: &mut Session, operation: &Operation) -> Result<Value, Failure> {

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use sandbox::opensandbox::{CreateSandbox, ListFilter, SandboxInfo, SandboxLabel, SandboxState};
+use sandbox::opensandbox::{
+    CreateSandbox, EgressAction, EgressRule, ListFilter, NetworkPolicy, SandboxInfo, SandboxLabel, SandboxState,
+};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -16,7 +19,6 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 const CLIENT_KEY: &str = "differential.client";
 
 pub async fn create(session: &mut Session, operation: &Operation) -> Result<Value, Failure> {
-    operation.refuse(&["network_policy"])?;
     let label: String = operation.need("as")?;
     let image = operation.find("image")?.unwrap_or_else(|| session.image.clone());
     let mut create = CreateSandbox::new(SandboxLabel::new(label.clone())?, image);
@@ -24,6 +26,7 @@ pub async fn create(session: &mut Session, operation: &Operation) -> Result<Valu
     create.resource_limits = operation.map("resource")?;
     create.env = operation.map("env")?;
     create.metadata = operation.map("metadata")?;
+    create.network_policy = operation.find("network_policy")?.map(policy).transpose()?;
     create.metadata.insert(CLIENT_KEY.to_owned(), session.client_name.clone());
     let sandbox = session.client(operation)?.create_ready(&create, READY_WITHIN).await?;
     let result = json!({ "id": sandbox.id() });
@@ -67,7 +70,7 @@ pub async fn endpoint(session: &mut Session, operation: &Operation) -> Result<Va
     let address = url.split_once("://").map_or(url, |(_, address)| address).trim_end_matches('/');
     let mut headers: Vec<&str> = endpoint.headers().keys().map(http::HeaderName::as_str).collect();
     headers.sort_unstable();
-    Ok(json!({ "endpoint": address, "headers": headers }))
+    Ok(json!({ "endpoint": address, "headers": headers.join(", ") }))
 }
 
 pub async fn metrics(session: &mut Session, operation: &Operation) -> Result<Value, Failure> {
@@ -79,6 +82,36 @@ pub async fn metrics(session: &mut Session, operation: &Operation) -> Result<Val
         "mem_used_mib": metrics.mem_used_mib,
         "measured_at_ms": metrics.measured_at_ms,
     }))
+}
+
+/// A policy as the list of operations writes it.
+#[derive(Deserialize)]
+struct Policy {
+    default_action: String,
+    egress: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+struct Rule {
+    action: String,
+    target: String,
+}
+
+fn policy(given: Policy) -> Result<NetworkPolicy, Failure> {
+    let egress =
+        given.egress.into_iter().map(|rule| Ok(EgressRule { action: action(&rule.action)?, target: rule.target }));
+    Ok(NetworkPolicy {
+        default_action: action(&given.default_action)?,
+        egress: egress.collect::<Result<_, Failure>>()?,
+    })
+}
+
+fn action(word: &str) -> Result<EgressAction, Failure> {
+    match word {
+        "allow" => Ok(EgressAction::Allow),
+        "deny" => Ok(EgressAction::Deny),
+        other => Err(Failure::Plan(format!("action {other}"))),
+    }
 }
 
 fn describe(info: &SandboxInfo) -> Value {
