@@ -95,13 +95,16 @@ server_start() {
 }
 
 start() {
-    local code execd
+    local code execd packages
     need_packages curl=curl python3=python3
     python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
+    # What is downloaded for the one does not wait for the other.
+    python_environment opensandbox-server "$sources/requirements.txt" >/dev/null &
+    packages=$!
     docker_start
     code=$(scripts/sandbox-images.sh code)
     execd=$(execd_image "$code")
-    python_environment opensandbox-server "$sources/requirements.txt" >/dev/null
+    wait "$packages" || die 'the server could not be installed from PyPI'
     if ! runs "$state/server.pid" || [ "$(setting execd_image)" != "$execd" ]; then
         stop_process "$state/server.pid" TERM
         write_config "$execd"

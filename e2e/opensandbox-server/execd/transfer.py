@@ -23,8 +23,8 @@ def upload(exchange: Exchange) -> None:
         raise Refusal(400, "INVALID_FILE", "the request is no multipart form")
     metadata: list[dict[str, Any]] = []
     contents: list[IO[bytes]] = []
-    try:
-        for name, filename, data in parts(exchange.body, boundary.encode()):
+    with tempfile.TemporaryDirectory() as directory:
+        for name, filename, data in parts(exchange.body, boundary.encode(), directory):
             # Without a file name a part is a plain field, which nobody looks for.
             if filename and name == "metadata":
                 metadata.append(read_metadata(data))
@@ -34,9 +34,6 @@ def upload(exchange: Exchange) -> None:
             raise Refusal(400, "INVALID_FILE_METADATA", "metadata and file parts are not pairs")
         for wanted, data in zip(metadata, contents):
             place(wanted, data)
-    finally:
-        for data in contents:
-            data.close()
     exchange.reply(200)
 
 
@@ -55,14 +52,18 @@ def place(wanted: dict[str, Any], data: IO[bytes]) -> None:
     files.mode_bits(wanted.get("mode"))
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(target, "wb") as file:
-            shutil.copyfileobj(data, file, PIECE_BYTES)
+        # Its place may be on the same file system; then nothing is copied.
+        os.chmod(data.name, 0o644)
+        if os.path.isdir(target):
+            raise IsADirectoryError(21, "is a directory")
+        data.close()
+        shutil.move(data.name, target)
     except OSError as error:
         raise files.failed(error) from error
     files.own(target, wanted)
 
 
-def parts(body: Body, boundary: bytes) -> Iterator[tuple[str, str | None, IO[bytes]]]:
+def parts(body: Body, boundary: bytes, directory: str) -> Iterator[tuple[str, str | None, IO[bytes]]]:
     """Name, file name and content of each part; the content is a file at its beginning."""
     end = b"\r\n--" + boundary
     # The first boundary has no line before it.
@@ -74,8 +75,9 @@ def parts(body: Body, boundary: bytes) -> Iterator[tuple[str, str | None, IO[byt
         for line in head.strip().split(b"\r\n"):
             name, _, value = line.decode("utf-8", "replace").partition(":")
             header[name] = value.strip()
-        file: IO[bytes] = tempfile.TemporaryFile()
+        file: IO[bytes] = tempfile.NamedTemporaryFile(dir=directory, delete=False)
         rest = copy(body, rest, end, file)
+        file.flush()
         file.seek(0)
         name = header.get_param("name", header="content-disposition")
         filename = header.get_filename()
