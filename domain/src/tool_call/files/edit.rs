@@ -175,10 +175,16 @@ mod tests {
 
     #[test]
     fn occurrences_are_exact_and_do_not_overlap() {
-        assert_eq!(occurrences(b"aaaa", "aa"), [0..2, 2..4]);
-        assert_eq!(occurrences(b"a.b axb", "a.b"), [0..3]);
-        assert_eq!(occurrences("x\u{e9}\r\n".as_bytes(), "\u{e9}\r\n"), [1..5]);
-        assert_eq!(occurrences(b"\xff(\xfe", "("), [1..2]);
+        let starts = |text: &[u8], old: &str| -> Vec<usize> {
+            let found = occurrences(text, old);
+            assert!(found.iter().all(|range| &text[range.clone()] == old.as_bytes()));
+            found.into_iter().map(|range| range.start).collect()
+        };
+        assert_eq!(starts(b"aaaa", "aa"), [0, 2]);
+        assert_eq!(starts(b"a.b axb", "a.b"), [0]);
+        assert_eq!(starts("x\u{e9}\r\n".as_bytes(), "\u{e9}\r\n"), [1]);
+        assert_eq!(starts(b"\xff(\xfe", "("), [1]);
+        assert_eq!(starts(b"\xe2a\xe2\x82a", "a"), [1, 4]);
         assert_eq!(replaced(b"\xffab\xfeab", &[1..3, 4..6], b"-").as_ref(), b"\xff-\xfe-");
     }
 
