@@ -111,6 +111,10 @@ impl SandboxRuntime for PlayedSandbox {
             output.output(OutputStream::Stdout, &printed).await;
             return Ok(ProgramEnd::of(Exit::Code(0)));
         }
+        if command.starts_with("linger") {
+            self.live.lock().unwrap().remove(&sandbox.remote_id);
+            return Ok(ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(Exit::TimedOut) });
+        }
         if command.starts_with("meet") {
             let met = tokio::time::timeout(Duration::from_secs(10), self.meeting.wait()).await;
             return met.map(|_| ProgramEnd::of(Exit::Code(0))).map_err(|_| SandboxError {

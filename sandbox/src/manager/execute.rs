@@ -110,3 +110,37 @@ impl opensandbox::OutputSink for Forward<'_> {
         self.output.output(stream, text).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(program: &Program, image: &str) -> Option<SandboxError> {
+        let facts = ImageFacts::parse(&format!("{image}\nlayout made\nsurvey done")).unwrap();
+        let setting = Setting { program, timeout: Duration::from_secs(1), environment: Environment::default() };
+        request(&prepare(program, "x"), &facts, &setting).err()
+    }
+
+    #[test]
+    fn a_program_that_the_image_lacks_is_named_and_not_tried() {
+        let python = Program::Python("print(1)".to_owned());
+        let refused = refusal(&python, "has bash\nhas node").unwrap();
+        assert_eq!((refused.code, refused.sandbox_lost), ("SPEC_REFUSED", false));
+        assert!(refused.message.contains(" no python3;"), "{}", refused.message);
+        assert_eq!(refusal(&python, "has python3"), None);
+        assert_eq!(refusal(&Program::Shell("ls".to_owned()), "has sh").unwrap().code, "SPEC_REFUSED");
+    }
+
+    #[test]
+    fn programs_run_as_the_user_that_was_found_with_no_variable_of_the_server() {
+        let facts = ImageFacts::parse("has bash\nuser 1000 100\nlayout made\nsurvey done").unwrap();
+        let program = Program::Shell("id".to_owned());
+        let setting =
+            Setting { program: &program, timeout: Duration::from_secs(1), environment: Environment::default() };
+        let request = request(&prepare(&program, "x"), &facts, &setting).unwrap();
+        assert_eq!(request.user, Some(User { uid: 1000, gid: Some(100) }));
+        assert!(request.env.is_empty());
+        let opensandbox::Program::Shell(line) = request.program else { panic!("no shell text") };
+        assert!(line.starts_with("exec /usr/bin/env -i HOME=/tmp/vitrine-home LANG=C.UTF-8 "), "{line}");
+    }
+}

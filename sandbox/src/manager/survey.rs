@@ -19,6 +19,10 @@ pub(super) async fn look(remote: &Sandbox, user: Option<&str>) -> Result<ImageFa
     let ran = remote.run(&request, &mut printed, &CancellationToken::new()).await;
     ran.map_err(|error| failure(&error))?;
     let facts = ImageFacts::parse(&printed.stdout).ok_or_else(|| refused("has no shell that could look at it"))?;
+    checked(facts, user)
+}
+
+fn checked(facts: ImageFacts, user: Option<&str>) -> Result<ImageFacts, SandboxError> {
     match user {
         Some(user) if facts.user.is_none() => Err(refused(&format!("has no user {user}"))),
         _ if !facts.has("env") => Err(refused("has no env")),
@@ -30,4 +34,26 @@ pub(super) async fn look(remote: &Sandbox, user: Option<&str>) -> Result<ImageFa
 fn refused(what: &str) -> SandboxError {
     let message = format!("the image of the sandbox profile {what}; choose another image or another user");
     SandboxError { code: "SPEC_REFUSED", message, sandbox_lost: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_image_lacks_is_refused_by_name() {
+        let check = |printed: &str, user| {
+            let facts = ImageFacts::parse(&format!("{printed}\nsurvey done")).unwrap();
+            checked(facts, user).map(drop).map_err(|error| format!("{}: {}", error.code, error.message))
+        };
+        assert_eq!(check("has env\nlayout made\nuser 7 7", Some("runner")), Ok(()));
+        for (printed, user, word) in [
+            ("has env\nlayout made", Some("runner"), "has no user runner"),
+            ("layout made", None, "has no env"),
+            ("has env\nlayout ", None, "/workspace"),
+        ] {
+            let refused = check(printed, user).unwrap_err();
+            assert!(refused.starts_with("SPEC_REFUSED: ") && refused.contains(word), "{refused}");
+        }
+    }
 }
