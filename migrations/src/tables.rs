@@ -244,6 +244,9 @@ const BUDGETS: [(&str, &str); 5] = [
 /// Columns that came to a table after it was made.
 const FALLBACKS: (&str, &str) = ("model_call", "fallback_index {int}, fallback_because {bytes}, tries {int}");
 
+/// What a sandbox may reach and use beyond the name of its network.
+const SANDBOX_REACH: (&str, &str) = ("sandbox", "network_hosts {bytes}, credentials {bytes}");
+
 /// A version is only ever added. `model_key` is a hash of both names, short enough for an index.
 const PRICES: [(&str, &str); 1] = [(
     "price_version",
@@ -261,6 +264,7 @@ pub fn steps() -> Vec<Step> {
     let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(RECOVERY);
     // Steps stay where they are: what is new comes last.
     let steps = tables.map(table).chain([columns(FALLBACKS)]).chain(BUDGETS.map(table)).chain(PRICES.map(table));
+    let steps = steps.chain([columns(SANDBOX_REACH)]);
     steps
         .enumerate()
         .map(|(index, (kind, table, body))| {

@@ -57,11 +57,5 @@ async fn target(ports: &Ports, execution: ExecutionRef, sandbox: &Sandbox) -> Op
             Some(ports.secrets.open(&version.id.to_string(), &spec.sealed).ok()?)
         }
     };
-    Some(SandboxTarget {
-        tier: connection.tier,
-        base_url: connection.base_url,
-        api_key,
-        allow_plaintext: connection.allow_plaintext,
-        endpoint_hosts: connection.endpoint_hosts,
-    })
+    Some(SandboxTarget::new(connection, api_key))
 }

@@ -86,13 +86,7 @@ async fn read_pins(claim: &Claim) -> Result<Pinned, Halt> {
         (Some(Spec::SandboxProfile(profile)), Some(Spec::SandboxConnection(connection))) => Some(PinnedSandbox {
             profile: profile.clone(),
             credential_id: connection.credential_id,
-            target: SandboxTarget {
-                tier: connection.tier,
-                base_url: connection.base_url.clone(),
-                api_key: open(claim, version(pins.connection_credential))?,
-                allow_plaintext: connection.allow_plaintext,
-                endpoint_hosts: connection.endpoint_hosts.clone(),
-            },
+            target: SandboxTarget::new(connection.clone(), open(claim, version(pins.connection_credential))?),
         }),
         _ => None,
     };

@@ -189,6 +189,8 @@ fn intent(claim: &Claim, pinned: &PinnedSandbox) -> Result<Sandbox, Halt> {
         tier: pinned.target.tier,
         image: pinned.profile.image.clone(),
         network: pinned.profile.network,
+        network_hosts: pinned.profile.network_hosts.clone(),
+        credentials: pinned.profile.credentials.iter().map(|credential| credential.name.clone()).collect(),
         memory_bytes: pinned.profile.memory_bytes,
         disk_bytes: pinned.profile.disk_bytes,
         pids: pinned.profile.pids,

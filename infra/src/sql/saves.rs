@@ -143,6 +143,8 @@ async fn save_sandbox(
         ("tier", name(sandbox.tier)),
         ("image", sandbox.image.clone().into()),
         ("network", name(sandbox.network)),
+        ("network_hosts", json(&sandbox.network_hosts)?),
+        ("credentials", json(&sandbox.credentials)?),
         ("memory_bytes", int(sandbox.memory_bytes)),
         ("disk_bytes", int(sandbox.disk_bytes)),
         ("pids", int(sandbox.pids)),

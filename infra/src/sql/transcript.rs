@@ -20,7 +20,7 @@ use domain::money::TokenUsage;
 use domain::sandbox::{Sandbox, WorkspaceCheckpoint};
 use domain::tool_call::ToolCall;
 
-pub(super) const SANDBOX_COLUMNS: [&str; 17] = [
+pub(super) const SANDBOX_COLUMNS: [&str; 19] = [
     "tenant_id",
     "execution_id",
     "id",
@@ -30,6 +30,8 @@ pub(super) const SANDBOX_COLUMNS: [&str; 17] = [
     "tier",
     "image",
     "network",
+    "network_hosts",
+    "credentials",
     "memory_bytes",
     "disk_bytes",
     "pids",
@@ -285,6 +287,8 @@ pub(super) fn read_sandbox(row: &QueryResult) -> Result<Sandbox, Fault> {
         tier: row.name("tier")?,
         image: row.text("image")?,
         network: row.name("network")?,
+        network_hosts: row.optional_json("network_hosts")?.unwrap_or_default(),
+        credentials: row.optional_json("credentials")?.unwrap_or_default(),
         memory_bytes: row.int("memory_bytes")?,
         disk_bytes: row.int("disk_bytes")?,
         pids: row.int("pids")?,

@@ -1,5 +1,6 @@
 //! A Stage is a project with an agent in a real SQLite store, and the played world around it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,7 +20,7 @@ use domain::model_call::ModelRuntime;
 use domain::money::{NanoUsd, Price};
 use domain::resource::{
     AgentSpec, LoopPolicy, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource, SandboxConnectionSpec,
-    SandboxNetwork, SandboxProfileSpec, SandboxTier, Spec, VersionState,
+    SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime, Spec, VersionState,
 };
 use domain::sandbox::SandboxRuntime;
 use domain::testing::{Home, Ports as Stores, Samples};
@@ -362,6 +363,10 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
         credential_id: None,
         allow_plaintext: false,
         endpoint_hosts: Vec::new(),
+        route: SandboxRoute::Direct,
+        secure_access: false,
+        secure_runtime: SecureRuntime::Runc,
+        egress: None,
     };
     let (connection, connection_version) =
         add(stores, samples, home, "here", Spec::SandboxConnection(connection)).await;
@@ -426,7 +431,12 @@ fn profile_spec(connection_id: ResourceId) -> SandboxProfileSpec {
         disk_bytes: 1 << 26,
         pids: 64,
         ttl_seconds: 600,
+        idle_ttl_seconds: None,
         network: SandboxNetwork::None,
+        network_hosts: Vec::new(),
+        user: None,
+        environment: BTreeMap::new(),
+        credentials: Vec::new(),
         command_timeout_ms: 10_000,
     }
 }

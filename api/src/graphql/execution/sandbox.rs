@@ -43,6 +43,16 @@ impl Sandbox {
         self.0.network.into()
     }
 
+    /// The hosts of the network HOSTS.
+    async fn network_hosts(&self) -> &[String] {
+        &self.0.network_hosts
+    }
+
+    /// Names of the credentials that its programs may use.
+    async fn credentials(&self) -> &[String] {
+        &self.0.credentials
+    }
+
     /// Memory of all processes together.
     async fn memory_bytes(&self) -> BigInt {
         self.0.memory_bytes.into()
