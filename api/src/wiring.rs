@@ -117,7 +117,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         secrets: secrets.clone(),
         authorizer: authorizer.clone(),
         models: models(scripted_url)?,
-        sandboxes: Arc::new(SandboxManager::new(local_sandbox.clone())),
+        sandboxes: RedactingRuntime::new(Arc::new(SandboxManager::new(local_sandbox.clone()))),
         bus: live.clone(),
         commands: live.clone(),
         log_writer: log_handle,

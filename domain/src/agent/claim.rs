@@ -22,7 +22,7 @@ use crate::ids::{CommandId, ResourceId};
 use crate::loop_guard::LoopGuard;
 use crate::model_call::{ModelChoice, ModelRuntime};
 use crate::resource::{AgentSpec, ModelSpec, ResourceStore, SecretStore};
-use crate::sandbox::{SandboxRuntime, SandboxTarget};
+use crate::sandbox::{RedactingRuntime, SandboxTarget};
 
 /// No single external call takes longer.
 const LONGEST_CALL: Duration = Duration::from_hours(1);
@@ -45,8 +45,8 @@ pub struct Ports {
     pub authorizer: Arc<Authorizer>,
     /// Models.
     pub models: Arc<dyn ModelRuntime>,
-    /// Sandboxes.
-    pub sandboxes: Arc<dyn SandboxRuntime>,
+    /// Sandboxes, without the secrets that programs may print.
+    pub sandboxes: RedactingRuntime,
     /// Told after every commit.
     pub bus: Arc<dyn EventBus>,
     /// Wakes the heartbeat when a command arrives.

@@ -223,3 +223,6 @@ fn is_credential_name(name: &str) -> bool {
     let begins = name.starts_with(|first: char| first.is_ascii_uppercase());
     begins && name.len() <= 63 && name.bytes().all(is_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::setting::Setting;
 use crate::clock::Timestamp;
 use crate::ids::{SandboxId, VersionId};
 use crate::resource::{
@@ -134,6 +135,8 @@ pub struct LiveSandbox {
     pub enforced: Vec<String>,
     /// When the server removes it by itself.
     pub expires_at: Option<Timestamp>,
+    /// What its programs get; whoever makes a sandbox leaves it empty, and whoever uses it fills it in.
+    pub setting: Setting,
 }
 
 /// A program to run in `/workspace`.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use super::egress::EgressAttempts;
 use super::model::{Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget};
 use super::workspace::{KeptDirectory, KeptFile, WorkspaceEntry};
 use crate::execution::CallContext;
@@ -88,6 +89,23 @@ pub trait SandboxRuntime: Send + Sync {
         file: &KeptFile,
         bytes: Bytes,
     ) -> Result<(), SandboxError>;
+
+    /// Writes a credential into a file that only programs of the sandbox can read: mode 0400, on a tmpfs, in a directory of
+    /// the setting's tool call and outside of `/workspace`. Returns its path. `credential_tmpfs_missing` where there is no
+    /// tmpfs. The secret is in no command line and no variable.
+    async fn put_credential(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        name: &str,
+        secret: &str,
+    ) -> Result<String, SandboxError>;
+
+    /// Removes the credentials of the setting's tool call. None there is a success.
+    async fn remove_credentials(&self, sandbox: &LiveSandbox) -> Result<(), SandboxError>;
+
+    /// What programs tried to reach behind a place in the sandbox's list; nothing where the server does not tell.
+    async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError>;
 
     /// Removes a sandbox and confirms that it is gone. One that is gone already is a success. Without a remote id it is
     /// looked up by its label.

@@ -22,7 +22,7 @@ use domain::resource::{
     AgentSpec, LoopPolicy, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource, SandboxConnectionSpec,
     SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime, Spec, VersionState,
 };
-use domain::sandbox::SandboxRuntime;
+use domain::sandbox::{RedactingRuntime, SandboxRuntime};
 use domain::testing::{Home, Ports as Stores, Samples};
 use domain::tool_call::SideEffect;
 use infra::clock::{OsEntropy, SystemClock};
@@ -152,7 +152,7 @@ impl Stage {
             secrets: Arc::new(NoSecrets),
             authorizer: Arc::new(Authorizer::new(Arc::new(Fused { inner: access, fuse: fuse.clone() })).unwrap()),
             models: Arc::new(Fused { inner: models, fuse: fuse.clone() }),
-            sandboxes: Arc::new(Fused { inner: sandboxes, fuse }),
+            sandboxes: RedactingRuntime::new(Arc::new(Fused { inner: sandboxes, fuse })),
             bus: bell.clone(),
             commands: bell.clone(),
             log_writer,

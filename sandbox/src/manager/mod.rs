@@ -7,6 +7,7 @@
 
 mod clients;
 mod collect;
+mod credentials;
 mod execute;
 mod failure;
 mod request;
@@ -19,7 +20,7 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, SandboxError, SandboxRequest,
+    Collected, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, SandboxError, SandboxRequest,
     SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
 
@@ -37,7 +38,7 @@ impl SandboxRuntime for SandboxManager {
     async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
         let client = self.client(&request.target).await?;
         let label = label(request.id)?;
-        let create = request::create(request, label.clone());
+        let create = request::create(request, label.clone())?;
         let within = READY_WITHIN.min(context.time_left);
         let sandbox = match client.create_ready(&create, within).await {
             Ok(sandbox) => sandbox,
@@ -148,6 +149,24 @@ impl SandboxRuntime for SandboxManager {
         bytes: Bytes,
     ) -> Result<(), SandboxError> {
         workspace::write(&self.attach(sandbox).await?, file, bytes).await
+    }
+
+    async fn put_credential(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        name: &str,
+        secret: &str,
+    ) -> Result<String, SandboxError> {
+        credentials::put(&self.attach(sandbox).await?, sandbox, name, secret).await
+    }
+
+    async fn remove_credentials(&self, sandbox: &LiveSandbox) -> Result<(), SandboxError> {
+        credentials::remove(&self.attach(sandbox).await?, sandbox).await
+    }
+
+    async fn egress_attempts(&self, _sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
+        Ok(EgressAttempts { attempts: Vec::new(), next: after })
     }
 
     async fn terminate(

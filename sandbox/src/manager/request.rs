@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::clock::Timestamp;
 use domain::resource::{SandboxNetwork, SandboxTier};
-use domain::sandbox::{LiveSandbox, SandboxError, SandboxRequest};
+use domain::sandbox::{LiveSandbox, SandboxError, SandboxRequest, Setting};
 
 use crate::opensandbox::{CreateSandbox, SandboxInfo, SandboxLabel};
 
@@ -13,7 +13,7 @@ const REQUIRED: &str = "memory,pids,disk,network";
 const REQUIRE_EXTENSION: &str = "vitrine.require";
 const ENFORCED_EXTENSION: &str = "vitrine.enforced";
 
-pub(super) fn create(request: &SandboxRequest, label: SandboxLabel) -> CreateSandbox {
+pub(super) fn create(request: &SandboxRequest, label: SandboxLabel) -> Result<CreateSandbox, SandboxError> {
     let profile = &request.profile;
     let mut create = CreateSandbox::new(label, profile.image.clone());
     create.time_to_live = Some(Duration::from_secs(profile.ttl_seconds.into()));
@@ -29,9 +29,9 @@ pub(super) fn create(request: &SandboxRequest, label: SandboxLabel) -> CreateSan
     }
     match profile.network {
         // The local runtime has no network but what a policy opens; servers elsewhere get one with the next protocol step.
-        SandboxNetwork::None => {}
+        SandboxNetwork::None => Ok(create),
+        SandboxNetwork::Hosts | SandboxNetwork::Public => Err(refused("the network of the profile cannot be held here")),
     }
-    create
 }
 
 /// Bytes in Kubernetes notation, without loss.
@@ -50,7 +50,13 @@ pub(super) fn live(request: &SandboxRequest, info: &SandboxInfo) -> LiveSandbox 
         expires_at: info
             .expires_at
             .and_then(|at| i64::try_from(at.unix_timestamp_nanos() / 1000).ok().map(Timestamp::from_micros)),
+        setting: Setting::default(),
     }
+}
+
+/// Nothing was asked of the server: what the profile wants cannot be had there.
+fn refused(why: &str) -> SandboxError {
+    SandboxError { code: "SPEC_REFUSED", message: why.to_owned(), sandbox_lost: false }
 }
 
 /// The answer to the create was lost and no sandbox carries the label.
