@@ -59,6 +59,8 @@ pub struct Ports {
     pub entropy: Arc<dyn Entropy>,
     /// How long a claim holds without renewal.
     pub lease: Duration,
+    /// Sandboxes that a tenant may have at one time.
+    pub sandboxes_per_tenant: u32,
     /// How long a model call waits for others to settle what they hold of an account.
     pub account_wait: Duration,
 }
@@ -245,8 +247,8 @@ impl Claim {
         self.journal.commit(|first_sequence| self.entry(first_sequence, change)).await
     }
 
-    /// As [`Self::record`], for a change that holds something on budget accounts. None when one of them refused: then
-    /// nothing is written, and what moves stands as before.
+    /// As [`Self::record`], for a change that holds something on budget accounts or opens a sandbox. None when that was
+    /// refused: then nothing is written, and what moves stands as before.
     pub(crate) async fn record_reservation(
         &self,
         change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>) + Send,

@@ -5,6 +5,7 @@
 //! found by its label and removed. What lies in its workspace is kept after each tool call, so that the next sandbox of
 //! the execution goes on with it.
 
+mod credential;
 mod egress;
 mod model;
 mod ports;
@@ -13,6 +14,7 @@ mod redacting;
 mod setting;
 mod workspace;
 
+pub use credential::{IssuedCredential, LONGEST_SECRET_BYTES, RevokedBecause, SHORTEST_SECRET_BYTES};
 pub use egress::{EgressAttempt, EgressAttempts, EgressVerdict};
 pub use model::{
     Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, Sandbox, SandboxError, SandboxRequest,

@@ -101,8 +101,8 @@ pub trait SandboxRuntime: Send + Sync {
         secret: &str,
     ) -> Result<String, SandboxError>;
 
-    /// Removes the credentials of the setting's tool call. None there is a success.
-    async fn remove_credentials(&self, sandbox: &LiveSandbox) -> Result<(), SandboxError>;
+    /// Removes these credentials of the setting's tool call. One that is not there is a success.
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError>;
 
     /// What programs tried to reach behind a place in the sandbox's list; nothing where the server does not tell.
     async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError>;

@@ -20,19 +20,29 @@ use super::workspace::{EntryKind, KeptDirectory, KeptFile, WorkspaceEntry};
 use crate::execution::CallContext;
 use crate::ids::SandboxId;
 
-/// A runtime from which no secret comes back. Cheap to clone.
+/// A runtime from which no secret comes back: there is no way around it to the one behind. Cheap to clone.
 #[derive(Clone)]
 pub struct RedactingRuntime(Arc<dyn SandboxRuntime>);
 
 impl RedactingRuntime {
     /// Stands before a runtime.
     pub fn new(runtime: Arc<dyn SandboxRuntime>) -> Self {
-        Self(runtime)
+        Self(Arc::new(Redacting(runtime)))
     }
 }
 
+impl std::ops::Deref for RedactingRuntime {
+    type Target = dyn SandboxRuntime;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+struct Redacting(Arc<dyn SandboxRuntime>);
+
 #[async_trait]
-impl SandboxRuntime for RedactingRuntime {
+impl SandboxRuntime for Redacting {
     async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
         self.0.create(context, request).await
     }
@@ -159,8 +169,8 @@ impl SandboxRuntime for RedactingRuntime {
         clean(sandbox, self.0.put_credential(context, sandbox, name, secret).await)
     }
 
-    async fn remove_credentials(&self, sandbox: &LiveSandbox) -> Result<(), SandboxError> {
-        clean(sandbox, self.0.remove_credentials(sandbox).await)
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        clean(sandbox, self.0.remove_credentials(sandbox, names).await)
     }
 
     async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {

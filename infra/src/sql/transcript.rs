@@ -17,7 +17,7 @@ use domain::execution::{
 use domain::ids::{ArtifactId, ExecutionId, ModelCallId, SandboxId, ToolCallId};
 use domain::model_call::ModelCall;
 use domain::money::TokenUsage;
-use domain::sandbox::{Sandbox, WorkspaceCheckpoint};
+use domain::sandbox::{IssuedCredential, Sandbox, WorkspaceCheckpoint};
 use domain::tool_call::ToolCall;
 
 pub(super) const SANDBOX_COLUMNS: [&str; 19] = [
@@ -104,6 +104,10 @@ impl ExecutionReader for SqlStore {
 
     async fn sandbox(&self, scope: Scope, sandbox: SandboxId) -> Result<Option<(ExecutionId, Sandbox)>, StoreError> {
         Ok(by_id(self, "sandbox", scope, id(sandbox), read_sandbox).await?)
+    }
+
+    async fn issued_credentials(&self, execution: ExecutionRef) -> Result<Vec<IssuedCredential>, StoreError> {
+        Ok(sandboxes::issued_credentials(self.reader(), execution).await?)
     }
 
     async fn sandboxes(

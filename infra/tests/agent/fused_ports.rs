@@ -278,8 +278,8 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         pass!(self, put_credential(context, sandbox, name, secret))
     }
 
-    async fn remove_credentials(&self, sandbox: &LiveSandbox) -> Result<(), SandboxError> {
-        pass!(self, remove_credentials(sandbox))
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        pass!(self, remove_credentials(sandbox, names))
     }
 
     async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {

@@ -245,9 +245,10 @@ impl SandboxRuntime for PlayedSandbox {
         Ok(path)
     }
 
-    async fn remove_credentials(&self, sandbox: &LiveSandbox) -> Result<(), SandboxError> {
-        let dir = format!("/dev/shm/{}/", sandbox.setting.call.unwrap());
-        self.credentials.lock().unwrap().retain(|path, _| !path.starts_with(&dir));
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        for name in names {
+            self.credentials.lock().unwrap().remove(&format!("/dev/shm/{}/{name}", sandbox.setting.call.unwrap()));
+        }
         Ok(())
     }
 

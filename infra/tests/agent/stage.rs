@@ -45,6 +45,9 @@ pub const LEASE: Duration = Duration::from_millis(500);
 /// How long a call waits for others to settle.
 pub const ACCOUNT_WAIT: Duration = Duration::from_millis(400);
 
+/// More than any scene needs at one time.
+pub const SANDBOXES_PER_TENANT: u32 = 16;
+
 /// One dollar a million tokens in, two out.
 pub const PRICE: Price = Price {
     input_per_million: NanoUsd(1_000_000_000),
@@ -160,6 +163,7 @@ impl Stage {
             entropy: Arc::new(OsEntropy),
             lease: LEASE,
             account_wait: ACCOUNT_WAIT,
+            sandboxes_per_tenant: SANDBOXES_PER_TENANT,
         });
         Self {
             stores: stores(&shared, &clock),

@@ -32,15 +32,17 @@ pub(super) async fn put(
         Err(error) => Err(failure(&error)),
     };
     if placed.is_err() {
-        remove(remote, sandbox).await?;
+        remove(remote, sandbox, &[name]).await?;
     }
     placed.map(|_| path)
 }
 
-pub(super) async fn remove(remote: &Sandbox, sandbox: &LiveSandbox) -> Result<(), SandboxError> {
+pub(super) async fn remove(remote: &Sandbox, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
     let call = call_of(sandbox)?;
-    let removed = run(remote, format!("rm -rf -- /dev/shm/.vitrine-{call}-* /tmp/.vitrine-{call}-* && echo removed"));
-    removed.await?.map(drop).ok_or_else(|| SandboxError {
+    let dirs: String =
+        names.iter().map(|name| format!(" /dev/shm/.vitrine-{call}-{name}-* /tmp/.vitrine-{call}-{name}-*")).collect();
+    let removed = run(remote, format!("rm -rf --{dirs} && echo removed")).await?;
+    removed.map(drop).ok_or_else(|| SandboxError {
         code: "credential_not_removed",
         message: "the credentials of the call could not be removed from the sandbox".to_owned(),
         // It must not be used any more: what runs next could read them.

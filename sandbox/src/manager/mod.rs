@@ -161,8 +161,8 @@ impl SandboxRuntime for SandboxManager {
         credentials::put(&self.attach(sandbox).await?, sandbox, name, secret).await
     }
 
-    async fn remove_credentials(&self, sandbox: &LiveSandbox) -> Result<(), SandboxError> {
-        credentials::remove(&self.attach(sandbox).await?, sandbox).await
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        credentials::remove(&self.attach(sandbox).await?, sandbox, names).await
     }
 
     async fn egress_attempts(&self, _sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {

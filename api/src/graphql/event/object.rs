@@ -7,8 +7,8 @@ use domain::ids::ExecutionId;
 use crate::graphql::agent::LoopAction;
 use crate::graphql::budget::{BudgetLimit, BudgetSource};
 use crate::graphql::execution::{
-    CallError, CallState, ErrorItem, ExecutionBudget, ExecutionStatus, FinishReason, LoopKind, OutputStream,
-    SideEffect, StopReason, ToolCallState,
+    CallError, CallState, CredentialRevokedBecause, EgressVerdict, ErrorItem, ExecutionBudget, ExecutionStatus,
+    FinishReason, LoopKind, OutputStream, SideEffect, StopReason, ToolCallState,
 };
 use crate::graphql::money::{Money, TokenUsage};
 use crate::graphql::sandbox_connection::SandboxTier;
@@ -214,6 +214,49 @@ events! {
         stream: OutputStream = stream.into(),
         /// The piece.
         text: String = text,
+    }
+
+    /// A program tried to reach a host.
+    SandboxEgress(tool_call_id, host, port, verdict, reason) {
+        /// The tool call whose program tried.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// The host as the program named it.
+        host: String = host,
+        /// The port; null when it could not be read.
+        port: Option<i32> = port.map(i32::from),
+        /// What became of it.
+        verdict: EgressVerdict = verdict.into(),
+        /// Why it was refused: not_listed, private_address, sni_mismatch, not_resolved, unreachable or malformed. Clients
+        /// must handle values they do not know.
+        reason: Option<String> = reason,
+    }
+
+    /// A credential was put into a sandbox for a tool call.
+    CredentialIssued(tool_call_id, sandbox_id, credential_id, name, expires_at_micros) {
+        /// The tool call whose program may use it.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// The sandbox.
+        sandbox_id: ID = sandbox_id.to_string().into(),
+        /// The credential.
+        credential_id: ID = credential_id.to_string().into(),
+        /// Name of its file.
+        name: String = name,
+        /// When the file is removed at the latest.
+        expires_at: DateTime = expires_at_micros.into(),
+    }
+
+    /// A credential was taken out of a sandbox.
+    CredentialRevoked(tool_call_id, sandbox_id, credential_id, name, because) {
+        /// The tool call whose program might use it.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// The sandbox.
+        sandbox_id: ID = sandbox_id.to_string().into(),
+        /// The credential.
+        credential_id: ID = credential_id.to_string().into(),
+        /// Name of its file.
+        name: String = name,
+        /// Why.
+        because: CredentialRevokedBecause = because.into(),
     }
 
     /// Output was left out of the log.

@@ -93,6 +93,30 @@ pub enum SandboxState {
     Gone,
 }
 
+/// What became of an attempt to reach a host. Clients must handle values they do not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+#[graphql(remote = "sandbox::EgressVerdict")]
+pub enum EgressVerdict {
+    /// It was let through.
+    Allowed,
+    /// It was refused.
+    Denied,
+}
+
+/// Why a credential was taken out of a sandbox. Clients must handle values they do not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+#[graphql(remote = "sandbox::RevokedBecause")]
+pub enum CredentialRevokedBecause {
+    /// The tool call ended.
+    CallEnded,
+    /// Its time was over.
+    Expired,
+    /// It could not be put there, or not be taken away again, and the sandbox was given up.
+    Failed,
+    /// The sandbox ended.
+    SandboxEnded,
+}
+
 /// Which stream of a program. Clients must handle values they do not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
 #[graphql(remote = "sandbox::OutputStream")]
