@@ -6,7 +6,7 @@ use sea_orm::{QueryResult, Value};
 use super::fault::Fault;
 use super::query::{all, marks, one};
 use super::rows::{Row, id};
-use super::{SqlStore, executions, inbox, starts};
+use super::{SqlStore, executions, inbox, sandboxes, starts};
 use domain::artifact::Artifact;
 use domain::clock::Timestamp;
 use domain::ctx::{Page, PageRequest, Scope};

@@ -70,7 +70,7 @@ pub async fn a_tenant_has_as_many_sandboxes_as_it_may(ports: &Ports) {
 
 /// Of many that open at one time exactly as many come through as there is room for.
 pub async fn sandboxes_that_open_at_one_time_are_counted(ports: &Ports) {
-    const ROOM: usize = 3;
+    const ROOM: u32 = 3;
     let samples = Samples::new(1);
     let home = samples.home(ports).await;
     let mut fences = Vec::new();
@@ -79,13 +79,13 @@ pub async fn sandboxes_that_open_at_one_time_are_counted(ports: &Ports) {
     }
     let samples = &samples;
     let opened = join_all(fences.into_iter().map(|(mut fence, sandbox)| async move {
-        match open(ports, samples, &mut fence, &sandbox, ROOM as u32).await {
+        match open(ports, samples, &mut fence, &sandbox, ROOM).await {
             Ok(()) => true,
             Err(StoreError::QuotaReached) => false,
             Err(error) => panic!("{error:?}"),
         }
     }));
-    assert_eq!(opened.await.into_iter().filter(|is_open| *is_open).count(), ROOM);
+    assert_eq!(opened.await.into_iter().map(u32::from).sum::<u32>(), ROOM);
 }
 
 /// A record is there before the file is, and is closed with the sandbox at the latest.

@@ -93,6 +93,23 @@ export const RunEventFields = graphql(`
       stream
       text
     }
+    ... on SandboxEgress {
+      toolCallId
+      host
+      port
+      verdict
+      egressReason: reason
+    }
+    ... on CredentialIssued {
+      toolCallId
+      name
+      expiresAt
+    }
+    ... on CredentialRevoked {
+      toolCallId
+      name
+      because
+    }
     ... on OutputTruncated {
       toolCallId
       omittedBytes

@@ -1,5 +1,6 @@
 import type {
   CallState,
+  CredentialRevokedBecause,
   ExecutionStatus,
   FinishReason,
   LoopAction,
@@ -65,6 +66,22 @@ export interface ToolOutput {
   stderrTail: string;
 }
 
+/** One try of a program to reach a host. */
+export interface EgressView {
+  host: string;
+  port: number | null;
+  isDenied: boolean;
+  /** Why it was refused, as the server names it. */
+  reason: string | null;
+}
+
+/** A credential that lay in the sandbox for the time of the call. */
+export interface LentCredentialView {
+  name: string;
+  /** Why it was taken away; null while it is there. */
+  revokedBecause: CredentialRevokedBecause | null;
+}
+
 export interface ToolCallView {
   id: string;
   iteration: number;
@@ -87,6 +104,8 @@ export interface ToolCallView {
   lossy: boolean;
   omittedBytes: number;
   fullOutputId: string | null;
+  egress: readonly EgressView[];
+  credentials: readonly LentCredentialView[];
 }
 
 /** A new attempt took over: what its predecessor left open is lost and done again. */
