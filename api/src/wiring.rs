@@ -119,6 +119,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         authorizer: authorizer.clone(),
         models: models(scripted_url)?,
         sandboxes: RedactingRuntime::new(Arc::new(SandboxManager::new(local_sandbox.clone()))),
+        sandbox_records: shared.clone(),
         bus: live.clone(),
         commands: live.clone(),
         log_writer: log_handle,

@@ -22,7 +22,7 @@ use crate::ids::{CommandId, ResourceId};
 use crate::loop_guard::LoopGuard;
 use crate::model_call::{ModelChoice, ModelRuntime};
 use crate::resource::{AgentSpec, ModelSpec, ResourceStore, SecretStore};
-use crate::sandbox::{RedactingRuntime, SandboxTarget};
+use crate::sandbox::{RedactingRuntime, SandboxRecords, SandboxTarget};
 
 /// No single external call takes longer.
 const LONGEST_CALL: Duration = Duration::from_hours(1);
@@ -47,6 +47,8 @@ pub struct Ports {
     pub models: Arc<dyn ModelRuntime>,
     /// Sandboxes, without the secrets that programs may print.
     pub sandboxes: RedactingRuntime,
+    /// What was recorded of sandboxes.
+    pub sandbox_records: Arc<dyn SandboxRecords>,
     /// Told after every commit.
     pub bus: Arc<dyn EventBus>,
     /// Wakes the heartbeat when a command arrives.

@@ -202,11 +202,7 @@ impl From<Halt> for NoSandbox {
     }
 }
 
-async fn create(
-    claim: &Claim,
-    pinned: &PinnedSandbox,
-    setting: Setting,
-) -> Result<(Sandbox, LiveSandbox), NoSandbox> {
+async fn create(claim: &Claim, pinned: &PinnedSandbox, setting: Setting) -> Result<(Sandbox, LiveSandbox), NoSandbox> {
     let mut row = intent(claim, pinned)?;
     open(claim, &row).await?;
     let request = SandboxRequest { id: row.id, target: pinned.target.clone(), profile: pinned.profile.clone() };

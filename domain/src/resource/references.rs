@@ -107,8 +107,7 @@ fn references(spec: &Spec) -> Vec<Reference> {
         Spec::SandboxProfile(spec) => {
             let connection =
                 Reference { field: "connectionId", kind: ResourceKind::SandboxConnection, id: spec.connection_id };
-            let credential =
-                |id| Reference { field: "credentials", kind: ResourceKind::Credential, id };
+            let credential = |id| Reference { field: "credentials", kind: ResourceKind::Credential, id };
             let credentials = spec.credentials.iter().map(|named| credential(named.credential_id));
             std::iter::once(connection).chain(credentials).collect()
         }

@@ -20,8 +20,22 @@ const MAX_CREDENTIALS: usize = 16;
 const SHORTEST_IDLE_SECONDS: u32 = 5;
 /// What Vitrine or the server sets itself, and what would change which program runs.
 const RESERVED_VARIABLES: &[&str] = &[
-    "HOME", "PATH", "TMPDIR", "LANG", "USER", "LOGNAME", "SHELL", "PWD", "IFS", "ENV", "BASH_ENV", "HTTP_PROXY",
-    "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY",
+    "HOME",
+    "PATH",
+    "TMPDIR",
+    "LANG",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "PWD",
+    "IFS",
+    "ENV",
+    "BASH_ENV",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "FTP_PROXY",
 ];
 const RESERVED_PREFIXES: &[&str] = &["XDG_", "LD_", "OPENSANDBOX_", "OPEN_SANDBOX_", "EXECD_", "VITRINE_"];
 
@@ -114,7 +128,10 @@ fn hosts(spec: &SandboxProfileSpec) -> Vec<InvalidInput> {
     match (spec.network, spec.network_hosts.len()) {
         (SandboxNetwork::Hosts, 0) => return fault("REQUIRED", "must name at least one host with network HOSTS"),
         (SandboxNetwork::Hosts, count) if count > MAX_HOSTS => {
-            return fault("TOO_MANY", &format!("must be at most {MAX_HOSTS} hosts; use *.name for many below one name"));
+            return fault(
+                "TOO_MANY",
+                &format!("must be at most {MAX_HOSTS} hosts; use *.name for many below one name"),
+            );
         }
         (SandboxNetwork::None | SandboxNetwork::Public, 1..) => {
             return fault("NOT_ALLOWED", "have a meaning with network HOSTS only; set that, or leave them out");

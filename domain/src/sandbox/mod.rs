@@ -20,7 +20,7 @@ pub use model::{
     Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, Sandbox, SandboxError, SandboxRequest,
     SandboxState, SandboxTarget,
 };
-pub use ports::{OutputSink, SandboxRuntime};
+pub use ports::{OutputSink, SandboxRecords, SandboxRuntime};
 pub use redact::{RedactedStream, Redactor};
 pub use redacting::RedactingRuntime;
 pub use setting::{Secrets, Setting};

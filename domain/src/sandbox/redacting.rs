@@ -10,9 +10,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::egress::EgressAttempts;
-use super::model::{
-    Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget,
-};
+use super::model::{Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget};
 use super::ports::{OutputSink, SandboxRuntime};
 use super::redact::{RedactedStream, Redactor};
 use super::setting::Secrets;
@@ -180,6 +178,10 @@ impl SandboxRuntime for Redacting {
             attempt.host = redactor.text(&attempt.host).into_owned();
         }
         Ok(told)
+    }
+
+    async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {
+        self.0.list(target).await
     }
 
     async fn terminate(

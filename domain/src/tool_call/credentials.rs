@@ -16,8 +16,7 @@ use crate::event::Event;
 use crate::execution::{Change, StopCause};
 use crate::resource::{ResourceVersion, SandboxCredential, Spec};
 use crate::sandbox::{
-    IssuedCredential, LONGEST_SECRET_BYTES, LiveSandbox, RevokedBecause, SHORTEST_SECRET_BYTES, SandboxError,
-    Setting,
+    IssuedCredential, LONGEST_SECRET_BYTES, LiveSandbox, RevokedBecause, SHORTEST_SECRET_BYTES, SandboxError, Setting,
 };
 
 /// What a call was lent.

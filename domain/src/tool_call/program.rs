@@ -13,9 +13,7 @@ use crate::agent::Claim;
 use crate::event::Event;
 use crate::execution::StopCause;
 use crate::ids::ToolCallId;
-use crate::sandbox::{
-    Exit, LiveSandbox, OutputSink, OutputStream, Program, RevokedBecause, SandboxError,
-};
+use crate::sandbox::{Exit, LiveSandbox, OutputSink, OutputStream, Program, RevokedBecause, SandboxError};
 
 /// Bytes of output that the model gets to read: from the start and from the end.
 const MODEL_HEAD_BYTES: usize = 12 * 1024;

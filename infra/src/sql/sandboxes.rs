@@ -1,17 +1,23 @@
 //! Sandboxes, the credentials that were in them, and those that somebody has to remove.
 
+use async_trait::async_trait;
 use sea_orm::{ConnectionTrait, DatabaseTransaction, QueryResult};
 
+use super::SqlStore;
 use super::fault::Fault;
-use super::query::{all, execute, now, one, save as save_row};
+use super::query::{all, execute, marks, now, one, save as save_row};
 use super::rows::{Row, id, int, json, name, optional_name, optional_time, time};
 use super::saves::key;
 use super::transcript::{SANDBOX_COLUMNS, read_sandbox};
+use domain::clock::Timestamp;
+use domain::ctx::Scope;
 use domain::error::StoreError;
 use domain::execution::ExecutionRef;
-use domain::ids::SandboxId;
-use domain::sandbox::{IssuedCredential, RevokedBecause, Sandbox, SandboxState};
+use domain::ids::{SandboxId, VersionId};
+use domain::sandbox::{IssuedCredential, RevokedBecause, Sandbox, SandboxRecords, SandboxState};
 
+/// Ids in one statement at most.
+const MOST_AT_ONCE: usize = 500;
 /// The states of a sandbox that may be there.
 const THERE: [SandboxState; 3] = [SandboxState::Intent, SandboxState::Live, SandboxState::KillPending];
 
@@ -154,4 +160,29 @@ fn read_issued(row: &QueryResult) -> Result<IssuedCredential, Fault> {
         expires_at: row.time("expires_at")?,
         revoked: row.optional_time("revoked_at")?.zip(row.optional_name("revoked_because")?),
     })
+}
+
+#[async_trait]
+impl SandboxRecords for SqlStore {
+    async fn connections_used(&self, since: Timestamp) -> Result<Vec<(Scope, VersionId)>, StoreError> {
+        let sql = "SELECT DISTINCT tenant_id, connection_version FROM sandbox WHERE created_at >= ?";
+        let rows = all(self.reader(), sql, [time(since)]).await?;
+        let read = |row| {
+            let row = Row { table: "sandbox", row };
+            Ok((Scope { tenant_id: row.id("tenant_id")? }, row.id("connection_version")?))
+        };
+        Ok(rows.iter().map(read).collect::<Result<_, Fault>>()?)
+    }
+
+    async fn gone_among(&self, ids: &[SandboxId]) -> Result<Vec<SandboxId>, StoreError> {
+        let mut gone = Vec::new();
+        for some in ids.chunks(MOST_AT_ONCE) {
+            let sql = format!("SELECT id FROM sandbox WHERE state = ? AND id IN ({})", marks(some.len()));
+            let values = [name(SandboxState::Gone)].into_iter().chain(some.iter().map(id));
+            let rows = all(self.reader(), &sql, values).await?;
+            let read = |row| Row { table: "sandbox", row }.id("id");
+            gone.extend(rows.iter().map(read).collect::<Result<Vec<_>, Fault>>()?);
+        }
+        Ok(gone)
+    }
 }

@@ -18,8 +18,8 @@ use domain::execution::{
 use domain::ids::{PrincipalId, ResourceId, SandboxId};
 use domain::model_call::{DeltaSink, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::sandbox::{
-    Collected, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, Sandbox, SandboxError,
-    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    Collected, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, Sandbox,
+    SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
 
 use crate::step::{Fuse, Step};
@@ -276,6 +276,10 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         secret: &str,
     ) -> Result<String, SandboxError> {
         pass!(self, put_credential(context, sandbox, name, secret))
+    }
+
+    async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {
+        pass!(self, list(target))
     }
 
     async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {

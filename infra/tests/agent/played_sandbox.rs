@@ -11,8 +11,8 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, EgressAttempt, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, SandboxError,
-    SandboxRequest, SandboxRuntime, SandboxTarget, Setting, WorkspaceEntry,
+    Collected, EgressAttempt, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream,
+    Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Setting, WorkspaceEntry,
 };
 use tokio::sync::{Barrier, Semaphore};
 
@@ -243,6 +243,10 @@ impl SandboxRuntime for PlayedSandbox {
         let path = format!("/dev/shm/{}/{name}", sandbox.setting.call.unwrap());
         self.credentials.lock().unwrap().insert(path.clone(), secret.to_owned());
         Ok(path)
+    }
+
+    async fn list(&self, _: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {
+        Ok(self.live.lock().unwrap().keys().map(|id| id.parse().unwrap()).collect())
     }
 
     async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {

@@ -19,8 +19,9 @@ use domain::ids::{PrincipalId, ResourceId, VersionId};
 use domain::model_call::ModelRuntime;
 use domain::money::{NanoUsd, Price};
 use domain::resource::{
-    AgentSpec, LoopPolicy, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource, SandboxConnectionSpec,
-    SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime, Spec, VersionState,
+    AgentSpec, CredentialSpec, LoopPolicy, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource,
+    SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SealedSecret, SecureRuntime,
+    Spec, VersionState,
 };
 use domain::sandbox::{RedactingRuntime, SandboxRuntime};
 use domain::testing::{Home, Ports as Stores, Samples};
@@ -36,7 +37,7 @@ use crate::failing_store::FailingStore;
 use crate::fused_ports::Fused;
 use crate::played_model::{PlayedModel, Turn};
 use crate::played_sandbox::PlayedSandbox;
-use crate::small_ports::{Bell, CountedAccounts, HastyClock, InMemoryArtifacts, NoSecrets};
+use crate::small_ports::{Bell, CountedAccounts, HastyClock, InMemoryArtifacts, OpenSecrets};
 use crate::step::Fuse;
 
 /// Long enough for a beat of the heartbeat, short enough to wait for.
@@ -71,6 +72,7 @@ pub struct Stage {
     pub accounts: Arc<CountedAccounts>,
     pub model: Arc<PlayedModel>,
     pub sandbox: Arc<PlayedSandbox>,
+    pub artifacts: Arc<InMemoryArtifacts>,
     pub ports: Arc<domain::agent::Ports>,
     pub samples: Arc<Samples>,
     pub home: Home,
@@ -152,10 +154,11 @@ impl Stage {
             resources: shared.clone(),
             accounts: accounts.clone(),
             artifacts: Arc::new(Fused { inner: artifacts, fuse: fuse.clone() }),
-            secrets: Arc::new(NoSecrets),
+            secrets: Arc::new(OpenSecrets),
             authorizer: Arc::new(Authorizer::new(Arc::new(Fused { inner: access, fuse: fuse.clone() })).unwrap()),
             models: Arc::new(Fused { inner: models, fuse: fuse.clone() }),
             sandboxes: RedactingRuntime::new(Arc::new(Fused { inner: sandboxes, fuse })),
+            sandbox_records: shared.clone(),
             bus: bell.clone(),
             commands: bell.clone(),
             log_writer,
@@ -171,6 +174,7 @@ impl Stage {
             accounts,
             model: scene.model.clone(),
             sandbox: scene.sandbox.clone(),
+            artifacts: scene.artifacts.clone(),
             ports,
             samples: scene.samples.clone(),
             home: scene.home.clone(),
@@ -199,6 +203,36 @@ impl Stage {
         self.cast.pins.model = pins.remove(0).model;
         self.cast.pins.fallbacks = pins;
         ids
+    }
+
+    /// Lets the agent use a changed sandbox profile from here on.
+    pub async fn change_profile(&mut self, change: impl FnOnce(&mut SandboxProfileSpec)) {
+        let pinned = self.cast.pins.profile.unwrap();
+        let mut version = self.stores.resources.versions(self.home.scope(), &[pinned]).await.unwrap().pop().unwrap();
+        let Spec::SandboxProfile(spec) = &mut version.spec else { panic!("it is a profile") };
+        change(spec);
+        let version = NewVersion {
+            id: self.samples.version_id(),
+            resource_id: version.resource_id,
+            state: VersionState::Published,
+            spec: version.spec,
+            created_at: version.created_at,
+        };
+        self.stores.resources.add_version(self.home.scope(), &version).await.unwrap().unwrap();
+        self.cast.pins.profile = Some(version.id);
+    }
+
+    /// A credential with this secret, which the agent may use.
+    pub async fn add_credential(&self, slug: &str, secret: &str) -> ResourceId {
+        let spec = Spec::Credential(CredentialSpec { sealed: SealedSecret(secret.to_owned()) });
+        let (id, _) = add(&self.stores, &self.samples, &self.home, slug, spec).await;
+        self.stores.access.grant(self.use_of(id)).await.unwrap();
+        id
+    }
+
+    /// Sandboxes that a tenant may have at one time.
+    pub fn allow_sandboxes(&mut self, count: u32) {
+        Arc::get_mut(&mut self.ports).unwrap().sandboxes_per_tenant = count;
     }
 
     /// What lets the agent use a resource.
@@ -260,7 +294,8 @@ impl Stage {
         self.revoke(self.cast.profile).await;
     }
 
-    async fn revoke(&self, resource_id: ResourceId) {
+    /// The agent may not use this any more.
+    pub async fn revoke(&self, resource_id: ResourceId) {
         let (tenant_id, principal_id) = (self.home.tenant.id, self.cast.identity);
         let grant = Grant { tenant_id, principal_id, action: Action::Use, resource_id };
         assert!(self.stores.access.revoke(grant).await.unwrap(), "there was no grant");

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use domain::ids::SandboxId;
-use domain::resource::SandboxTier;
+use domain::resource::{SandboxRoute, SandboxTier};
 use domain::sandbox::{LiveSandbox, SandboxError, SandboxTarget};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::collect::Seen;
 use super::failure::{failure, unavailable};
-use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Sandbox};
+use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Route, Sandbox};
 
 /// Where the local runtime is reached at this moment.
 #[async_trait]
@@ -92,6 +92,11 @@ fn connection(target: &SandboxTarget) -> Result<Connection, SandboxError> {
     if target.allow_plaintext {
         connection.plaintext = Plaintext::Allowed;
     }
+    connection.route = match target.route {
+        // The addresses that a gateway answers to are named by the server, like those of the sandboxes themselves.
+        SandboxRoute::Direct | SandboxRoute::Gateway => Route::Direct,
+        SandboxRoute::ServerProxy => Route::ServerProxy,
+    };
     if target.tier == SandboxTier::Local {
         connection.output_wire = Some(OutputWire::Kept);
     }

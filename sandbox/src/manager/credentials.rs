@@ -10,6 +10,7 @@ use domain::sandbox::{LiveSandbox, SandboxError};
 use tokio_util::sync::CancellationToken;
 
 use super::failure::failure;
+use super::network::refused;
 use crate::opensandbox::{Captured, CommandEnd, CommandRequest, FileMode, Sandbox, Upload};
 
 const OWNER_READS: FileMode = FileMode(0o400);
@@ -63,7 +64,9 @@ fn make_dir(call: ToolCallId, name: &str) -> String {
 /// Gives the file to the user of the programs, and looks that it is what it must be.
 fn hand_over(dir: &str, path: &str, user: Option<&str>) -> String {
     let give = user.map_or(String::new(), |user| format!("chown -R -- '{user}' '{dir}' && "));
-    format!("{give}chmod 0400 '{path}' && [ \"$(stat -f -c %T '{path}')\" = tmpfs ] && [ ! -L '{path}' ] && echo placed")
+    format!(
+        "{give}chmod 0400 '{path}' && [ \"$(stat -f -c %T '{path}')\" = tmpfs ] && [ ! -L '{path}' ] && echo placed"
+    )
 }
 
 /// The first line that a command prints; None when it fails.
@@ -79,19 +82,12 @@ async fn run(remote: &Sandbox, command: String) -> Result<Option<String>, Sandbo
 }
 
 fn call_of(sandbox: &LiveSandbox) -> Result<ToolCallId, SandboxError> {
-    sandbox.setting.call.ok_or_else(|| SandboxError {
-        code: "SPEC_REFUSED",
-        message: "a credential belongs to a tool call".to_owned(),
-        sandbox_lost: false,
-    })
+    sandbox.setting.call.ok_or_else(|| refused("spec_refused", "a credential belongs to a tool call"))
 }
 
 fn no_tmpfs() -> SandboxError {
-    SandboxError {
-        code: "credential_tmpfs_missing",
-        message: "the sandbox has no tmpfs at /dev/shm or /tmp that its programs may write to, and credentials go \
-                  nowhere else"
-            .to_owned(),
-        sandbox_lost: false,
-    }
+    refused(
+        "credential_tmpfs_missing",
+        "the sandbox has no tmpfs at /dev/shm or /tmp that its programs may write to, and credentials go nowhere else",
+    )
 }

@@ -10,6 +10,7 @@ mod collect;
 mod credentials;
 mod execute;
 mod failure;
+mod network;
 mod request;
 mod workspace;
 
@@ -20,13 +21,13 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, SandboxError, SandboxRequest,
-    SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    Collected, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, SandboxError,
+    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
 
 pub use clients::{LocalTier, SandboxManager};
 
-use crate::opensandbox::{ByteRange, Download, Error, SandboxLabel, Upload};
+use crate::opensandbox::{ByteRange, Download, Error, LABEL_KEY, ListFilter, SandboxLabel, Upload};
 use crate::runner::WORKSPACE;
 use failure::failure;
 
@@ -167,6 +168,12 @@ impl SandboxRuntime for SandboxManager {
 
     async fn egress_attempts(&self, _sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
         Ok(EgressAttempts { attempts: Vec::new(), next: after })
+    }
+
+    async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {
+        let client = self.client(target).await?;
+        let found = client.list_all(&ListFilter::default()).await.map_err(|error| failure(&error))?;
+        Ok(found.iter().filter_map(|info| info.metadata.get(LABEL_KEY)?.parse().ok()).collect())
     }
 
     async fn terminate(

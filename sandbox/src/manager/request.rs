@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use domain::clock::Timestamp;
-use domain::resource::{SandboxNetwork, SandboxTier};
+use domain::resource::SandboxTier;
 use domain::sandbox::{LiveSandbox, SandboxError, SandboxRequest, Setting};
 
+use super::network;
 use crate::opensandbox::{CreateSandbox, SandboxInfo, SandboxLabel};
 
 /// The local runtime refuses to make a sandbox in which one of these is not enforced.
@@ -27,11 +28,9 @@ pub(super) fn create(request: &SandboxRequest, label: SandboxLabel) -> Result<Cr
     if request.target.tier == SandboxTier::Local {
         create.extensions.insert(REQUIRE_EXTENSION.to_owned(), REQUIRED.to_owned());
     }
-    match profile.network {
-        // The local runtime has no network but what a policy opens; servers elsewhere get one with the next protocol step.
-        SandboxNetwork::None => Ok(create),
-        SandboxNetwork::Hosts | SandboxNetwork::Public => Err(refused("the network of the profile cannot be held here")),
-    }
+    create.network_policy = network::policy(&request.target, profile)?;
+    create.secure_access = request.target.secure_access;
+    Ok(create)
 }
 
 /// Bytes in Kubernetes notation, without loss.
@@ -52,11 +51,6 @@ pub(super) fn live(request: &SandboxRequest, info: &SandboxInfo) -> LiveSandbox 
             .and_then(|at| i64::try_from(at.unix_timestamp_nanos() / 1000).ok().map(Timestamp::from_micros)),
         setting: Setting::default(),
     }
-}
-
-/// Nothing was asked of the server: what the profile wants cannot be had there.
-fn refused(why: &str) -> SandboxError {
-    SandboxError { code: "SPEC_REFUSED", message: why.to_owned(), sandbox_lost: false }
 }
 
 /// The answer to the create was lost and no sandbox carries the label.

@@ -64,9 +64,27 @@ fn what_is_sound_passes() {
 #[test]
 fn a_host_is_a_name_and_never_an_address() {
     for bad in [
-        "", "localhost", "API.example.com", "10.0.0.1", "0x7f.1", "[::1]", "::1", "a..b", "-a.example", "a-.example",
-        "*", "*.", "*.com", "a.*.example", "https://a.example", "a.example:443", "a.example/", "a.example.", "ü.example",
-        "user@a.example", "1.2.3.0/24",
+        "",
+        "localhost",
+        "API.example.com",
+        "10.0.0.1",
+        "0x7f.1",
+        "[::1]",
+        "::1",
+        "a..b",
+        "-a.example",
+        "a-.example",
+        "*",
+        "*.",
+        "*.com",
+        "a.*.example",
+        "https://a.example",
+        "a.example:443",
+        "a.example/",
+        "a.example.",
+        "ü.example",
+        "user@a.example",
+        "1.2.3.0/24",
     ] {
         let faults = faults_of(|spec| spec.network_hosts = vec![bad.to_owned()]);
         assert_eq!(faults, ["spec.networkHosts.0 MALFORMED"], "{bad}");

@@ -30,9 +30,8 @@ impl<'a> Probe<'a> {
             (Self::Begun { is_telling: a, mark }, Self::Begun { is_telling: b, mark: other }) => {
                 Self::Begun { is_telling: a || b, mark: if a { mark } else { other } }
             }
-            (Self::Found { end, mark, .. }, Self::Begun { .. }) | (Self::Begun { .. }, Self::Found { end, mark, .. }) => {
-                Self::Found { end, mark, may_grow: true }
-            }
+            (Self::Found { end, mark, .. }, Self::Begun { .. })
+            | (Self::Begun { .. }, Self::Found { end, mark, .. }) => Self::Found { end, mark, may_grow: true },
             (Self::Found { end: a, mark, may_grow }, Self::Found { end: b, mark: other, may_grow: more }) => {
                 let (end, mark): (usize, &'a str) = if a >= b { (a, mark) } else { (b, other) };
                 Self::Found { end, mark, may_grow: may_grow || more }

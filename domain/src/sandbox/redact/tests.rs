@@ -31,7 +31,9 @@ fn in_pieces(redactor: &Redactor, text: &str, cuts: &[usize]) -> String {
 fn spelled(secret: &str, way: usize, before: &str) -> String {
     let component = |text: &str| -> String {
         text.bytes()
-            .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+            .map(
+                |byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") },
+            )
             .collect()
     };
     let base64 = BASE64.encode(format!("{before}{secret}and more").as_bytes());
@@ -39,7 +41,10 @@ fn spelled(secret: &str, way: usize, before: &str) -> String {
         0 => secret.to_owned(),
         1 => url::form_urlencoded::byte_serialize(secret.as_bytes()).collect(),
         2 => component(secret),
-        3 => component(secret).to_lowercase(),
+        3 => secret
+            .bytes()
+            .map(|byte| if byte.is_ascii_lowercase() { char::from(byte).to_string() } else { format!("%{byte:02x}") })
+            .collect(),
         4 => serde_json::to_string(secret).unwrap().trim_matches('"').to_owned(),
         5 => secret.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect(),
         6 => base64,
