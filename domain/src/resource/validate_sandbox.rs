@@ -58,7 +58,7 @@ fn local_connection(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
     declared
         .into_iter()
         .filter(|(_, is_declared)| *is_declared)
-        .map(|(field, _)| InvalidInput::new(["spec", field], "NOT_ALLOWED", rule))
+        .map(|(field, _)| InvalidInput::new(["spec", field], "CONFLICTING", rule))
         .collect()
 }
 
@@ -126,7 +126,7 @@ pub(super) fn profile(spec: &SandboxProfileSpec) -> Vec<InvalidInput> {
 fn hosts(spec: &SandboxProfileSpec) -> Vec<InvalidInput> {
     let fault = |code, rule: &str| vec![InvalidInput::new(["spec", "networkHosts"], code, rule)];
     match (spec.network, spec.network_hosts.len()) {
-        (SandboxNetwork::Hosts, 0) => return fault("REQUIRED", "must name at least one host with network HOSTS"),
+        (SandboxNetwork::Hosts, 0) => return fault("MISSING", "must name at least one host with network HOSTS"),
         (SandboxNetwork::Hosts, count) if count > MAX_HOSTS => {
             return fault(
                 "TOO_MANY",
@@ -134,7 +134,7 @@ fn hosts(spec: &SandboxProfileSpec) -> Vec<InvalidInput> {
             );
         }
         (SandboxNetwork::None | SandboxNetwork::Public, 1..) => {
-            return fault("NOT_ALLOWED", "have a meaning with network HOSTS only; set that, or leave them out");
+            return fault("CONFLICTING", "have a meaning with network HOSTS only; set that, or leave them out");
         }
         (SandboxNetwork::Hosts | SandboxNetwork::None | SandboxNetwork::Public, _) => {}
     }

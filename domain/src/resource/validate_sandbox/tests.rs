@@ -93,9 +93,9 @@ fn a_host_is_a_name_and_never_an_address() {
 
 #[test]
 fn hosts_belong_to_the_network_of_hosts() {
-    assert_eq!(faults_of(|spec| spec.network_hosts.clear()), ["spec.networkHosts REQUIRED"]);
+    assert_eq!(faults_of(|spec| spec.network_hosts.clear()), ["spec.networkHosts MISSING"]);
     for network in [SandboxNetwork::None, SandboxNetwork::Public] {
-        assert_eq!(faults_of(|spec| spec.network = network), ["spec.networkHosts NOT_ALLOWED"]);
+        assert_eq!(faults_of(|spec| spec.network = network), ["spec.networkHosts CONFLICTING"]);
     }
     let many = (0..65).map(|n| format!("h{n}.example.com")).collect();
     assert_eq!(faults_of(|spec| spec.network_hosts = many), ["spec.networkHosts TOO_MANY"]);
@@ -165,10 +165,10 @@ fn nothing_is_declared_of_the_local_runtime() {
     assert_eq!(
         faults,
         [
-            "spec.route NOT_ALLOWED",
-            "spec.secureAccess NOT_ALLOWED",
-            "spec.secureRuntime NOT_ALLOWED",
-            "spec.egress NOT_ALLOWED"
+            "spec.route CONFLICTING",
+            "spec.secureAccess CONFLICTING",
+            "spec.secureRuntime CONFLICTING",
+            "spec.egress CONFLICTING"
         ]
     );
 }

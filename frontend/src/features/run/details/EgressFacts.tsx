@@ -44,7 +44,7 @@ function counted(attempts: readonly EgressView[]): { attempt: EgressView; count:
     const known = groups.get(keyOf(attempt));
     groups.set(keyOf(attempt), { attempt, count: (known?.count ?? 0) + 1 });
   }
-  return [...groups.values()].sort((a, b) => Number(b.attempt.isDenied) - Number(a.attempt.isDenied));
+  return [...groups.values()].toSorted((a, b) => Number(b.attempt.isDenied) - Number(a.attempt.isDenied));
 }
 
 function keyOf({ host, port, isDenied, reason }: EgressView): string {

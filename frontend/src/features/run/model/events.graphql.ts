@@ -103,7 +103,6 @@ export const RunEventFields = graphql(`
     ... on CredentialIssued {
       toolCallId
       name
-      expiresAt
     }
     ... on CredentialRevoked {
       toolCallId
