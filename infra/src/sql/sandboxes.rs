@@ -180,8 +180,9 @@ impl SandboxRecords for SqlStore {
             let sql = format!("SELECT id FROM sandbox WHERE state = ? AND id IN ({})", marks(some.len()));
             let values = [name(SandboxState::Gone)].into_iter().chain(some.iter().map(id));
             let rows = all(self.reader(), &sql, values).await?;
-            let read = |row| Row { table: "sandbox", row }.id("id");
-            gone.extend(rows.iter().map(read).collect::<Result<Vec<_>, Fault>>()?);
+            for row in &rows {
+                gone.push(Row { table: "sandbox", row }.id("id")?);
+            }
         }
         Ok(gone)
     }

@@ -12,6 +12,7 @@ use url::Url;
 
 use super::collect::Seen;
 use super::failure::{failure, unavailable};
+use super::network;
 use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Route, Sandbox};
 
 /// Where the local runtime is reached at this moment.
@@ -30,6 +31,8 @@ pub struct SandboxManager {
 
 struct Handle {
     sandbox: Sandbox,
+    /// Where its programs reach the filtering proxy, when it has one.
+    proxy: Option<String>,
     seen: Seen,
 }
 
@@ -66,12 +69,18 @@ impl SandboxManager {
         }
         let client = self.client(&live.target).await?;
         let sandbox = client.attach(live.remote_id.clone()).map_err(|error| failure(&error))?;
-        self.remember(live.id, sandbox.clone());
+        let info = sandbox.info().await.map_err(|error| failure(&error))?;
+        self.remember(live.id, sandbox.clone(), network::proxy(&info));
         Ok(sandbox)
     }
 
-    pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox) {
-        lock(&self.handles).insert(id, Handle { sandbox, seen: Seen::default() });
+    pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox, proxy: Option<String>) {
+        lock(&self.handles).insert(id, Handle { sandbox, proxy, seen: Seen::default() });
+    }
+
+    /// Where programs of a sandbox reach the filtering proxy.
+    pub(super) fn proxy(&self, id: SandboxId) -> Option<String> {
+        lock(&self.handles).get(&id).and_then(|handle| handle.proxy.clone())
     }
 
     pub(super) fn forget(&self, id: SandboxId) {

@@ -54,7 +54,7 @@ impl SandboxRuntime for SandboxManager {
         };
         let info = sandbox.info().await.map_err(|error| failure(&error))?;
         let live = request::live(request, &info);
-        self.remember(request.id, sandbox);
+        self.remember(request.id, sandbox, network::proxy(&info));
         Ok(live)
     }
 
@@ -67,7 +67,8 @@ impl SandboxRuntime for SandboxManager {
         output: &dyn OutputSink,
     ) -> Result<Exit, SandboxError> {
         let remote = self.attach(sandbox).await?;
-        execute::execute(&remote, context, program, timeout, output).await
+        let environment = network::environment(&sandbox.setting, self.proxy(sandbox.id).as_deref());
+        execute::execute(&remote, environment, context, program, timeout, output).await
     }
 
     async fn upload(

@@ -3,10 +3,12 @@
 //! Rule: nothing is left to a server's default. A network that is to be closed is written out whole; a server that cannot
 //! close it is refused before anything is made there.
 
-use domain::resource::{EgressEnforcement, SandboxNetwork, SandboxProfileSpec, SandboxTier, SecureRuntime};
-use domain::sandbox::{SandboxError, SandboxTarget};
+use std::collections::BTreeMap;
 
-use crate::opensandbox::{EgressAction, EgressRule, NetworkPolicy};
+use domain::resource::{EgressEnforcement, SandboxNetwork, SandboxProfileSpec, SandboxTier, SecureRuntime};
+use domain::sandbox::{SandboxError, SandboxTarget, Setting};
+
+use crate::opensandbox::{EgressAction, EgressRule, NetworkPolicy, SandboxInfo};
 
 /// What is no public network: private, shared, loopback, link-local with the metadata services, special and multicast
 /// ranges, and the names inside clusters and clouds.
@@ -35,6 +37,9 @@ const NOT_PUBLIC: [&str; 23] = [
     "*.svc",
     "kubernetes.default",
 ];
+
+const PROXY_EXTENSION: &str = "vitrine.proxy";
+const PROXY_BASE: &str = "http://127.0.0.1:";
 
 /// The policy of a new sandbox. None only where leaving it out closes what is to be closed.
 pub(super) fn policy(
@@ -85,6 +90,31 @@ fn written_out(profile: &SandboxProfileSpec) -> NetworkPolicy {
     }
 }
 
+/// Where programs of a sandbox reach the filtering proxy, as the local runtime tells it.
+pub(super) fn proxy(info: &SandboxInfo) -> Option<String> {
+    let proxy = info.extensions.get(PROXY_EXTENSION)?;
+    // It becomes a variable of every program: only what can be nothing else is taken.
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    proxy.strip_prefix(PROXY_BASE).is_some_and(is_port).then(|| proxy.clone())
+}
+
+/// The variables that programs of a call get from the profile, from its credentials, and for the proxy. The call is the
+/// proxy's user, so that it knows whose an attempt is.
+pub(super) fn environment(setting: &Setting, proxy: Option<&str>) -> BTreeMap<String, String> {
+    let mut environment = setting.environment.clone();
+    if let Some(port) = proxy.and_then(|proxy| proxy.strip_prefix(PROXY_BASE)) {
+        let user = setting.call.map(|call| format!("{call}:x@")).unwrap_or_default();
+        let url = format!("http://{user}127.0.0.1:{port}");
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
+            environment.insert(name.to_owned(), url.clone());
+        }
+        for name in ["NO_PROXY", "no_proxy"] {
+            environment.insert(name.to_owned(), String::new());
+        }
+    }
+    environment
+}
+
 /// Nothing was asked of the server: what is wanted cannot be had there.
 pub(super) fn refused(code: &'static str, why: &str) -> SandboxError {
     SandboxError { code, message: why.to_owned(), sandbox_lost: false }
@@ -92,8 +122,6 @@ pub(super) fn refused(code: &'static str, why: &str) -> SandboxError {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use domain::ids::ResourceId;
     use domain::resource::SandboxRoute;
 
@@ -171,6 +199,17 @@ mod tests {
             let silent = (SecureRuntime::Kata, None);
             assert_eq!(policy_of(SandboxTier::Remote, silent, network), Err("egress_not_declared"));
         }
+    }
+
+    #[test]
+    fn the_proxy_knows_the_call_by_its_user() {
+        let call = domain::ids::ToolCallId::from_bits(7);
+        let declared = ("RUST_LOG".to_owned(), "info".to_owned());
+        let setting = Setting { call: Some(call), environment: [declared].into(), ..Setting::default() };
+        let environment = environment(&setting, Some("http://127.0.0.1:3128"));
+        assert_eq!(environment["HTTPS_PROXY"], format!("http://{call}:x@127.0.0.1:3128"));
+        assert_eq!((environment["NO_PROXY"].as_str(), environment["RUST_LOG"].as_str()), ("", "info"));
+        assert!(!super::environment(&setting, None).contains_key("HTTP_PROXY"));
     }
 
     #[test]
