@@ -13,6 +13,7 @@ mod conversation;
 mod ending;
 mod halt;
 mod heartbeat;
+mod lent_secrets;
 mod limit_ending;
 mod resume;
 mod run;

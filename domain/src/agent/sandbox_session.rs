@@ -31,7 +31,7 @@ pub struct SandboxSession {
     /// What was told of its programs' attempts to reach the network.
     pub(crate) egress: EgressLog,
     /// What was ever put into a sandbox of this claim.
-    secrets: Secrets,
+    pub(super) secrets: Secrets,
 }
 
 /// The newest checkpoint as it is to be stored.
