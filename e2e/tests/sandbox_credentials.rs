@@ -183,3 +183,31 @@ async fn a_sandbox_beyond_the_quota_is_refused_while_the_first_one_lives() -> Re
     assert_eq!(tool_calls(&third)[0]["state"], "SUCCEEDED", "{third}");
     scene.stop()
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_listed_is_denied_and_told_with_its_call() -> Result {
+    const REACH: &str = r#"
+import urllib.request
+for url in ("http://evil.example.net/", "http://169.254.169.254/latest/meta-data/"):
+    try:
+        print(url, urllib.request.urlopen(url, timeout=10).status)
+    except Exception as error:
+        print(url, "failed", type(error).__name__)
+"#;
+    let scene = Scene::set(&[]).await?;
+    let agent = scene.agent("reacher", json!({ "network": "HOSTS", "networkHosts": ["api.example.com"] })).await?;
+    let calls = json!([[{ "tool": "run_python", "arguments": { "code": REACH } }]]);
+    let ended = scene.run(&agent, "reach", calls).await?;
+    let call = &tool_calls(&ended)[0];
+    assert_eq!(text(call, "/result")?.matches("failed").count(), 2, "{call}");
+    let log = whole_log(&scene.client, &text(&ended, "/id")?).await?;
+    let attempts: Vec<Value> = log
+        .iter()
+        .filter_map(|event| serde_json::from_str::<Value>(&event.payload).ok())
+        .filter(|event| event["kind"] == "SandboxEgress")
+        .collect();
+    let told: Vec<_> = attempts.iter().map(|event| (event["host"].clone(), event["verdict"].clone())).collect();
+    assert_eq!(told, [(json!("evil.example.net"), json!("DENIED")), (json!("169.254.169.254"), json!("DENIED"))]);
+    assert!(attempts.iter().all(|event| event["toolCallId"] == call["id"]), "{attempts:?}");
+    scene.stop()
+}

@@ -167,8 +167,12 @@ impl SandboxRuntime for SandboxManager {
         credentials::remove(&self.attach(sandbox).await?, sandbox, names).await
     }
 
-    async fn egress_attempts(&self, _sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
-        Ok(EgressAttempts { attempts: Vec::new(), next: after })
+    async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        if self.proxy(sandbox.id).is_none() {
+            return Ok(EgressAttempts { attempts: Vec::new(), next: after });
+        }
+        network::attempts(&remote, after).await
     }
 
     async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {

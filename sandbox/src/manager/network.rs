@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use domain::resource::{EgressEnforcement, SandboxNetwork, SandboxProfileSpec, SandboxTier, SecureRuntime};
-use domain::sandbox::{SandboxError, SandboxTarget, Setting};
+use domain::sandbox::{EgressAttempt, EgressAttempts, EgressVerdict, SandboxError, SandboxTarget, Setting};
 
-use crate::opensandbox::{EgressAction, EgressRule, NetworkPolicy, SandboxInfo};
+use super::failure::failure;
+use crate::opensandbox::{Attempt, Attempts, EgressAction, EgressRule, NetworkPolicy, Sandbox, SandboxInfo};
 
 /// What is no public network: private, shared, loopback, link-local with the metadata services, special and multicast
 /// ranges, and the names inside clusters and clouds.
@@ -96,6 +97,19 @@ pub(super) fn proxy(info: &SandboxInfo) -> Option<String> {
     // It becomes a variable of every program: only what can be nothing else is taken.
     let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
     proxy.strip_prefix(PROXY_BASE).is_some_and(is_port).then(|| proxy.clone())
+}
+
+/// What programs tried to reach behind this place.
+pub(super) async fn attempts(remote: &Sandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
+    let Attempts { attempts, next } = remote.egress_attempts(after).await.map_err(|error| failure(&error))?;
+    let attempts = attempts.into_iter().map(|Attempt { user, host, port, is_allowed, reason }| EgressAttempt {
+        call: user.and_then(|user| user.parse().ok()),
+        host,
+        port,
+        verdict: if is_allowed { EgressVerdict::Allowed } else { EgressVerdict::Denied },
+        reason,
+    });
+    Ok(EgressAttempts { attempts: attempts.collect(), next })
 }
 
 /// The variables that programs of a call get from the profile, from its credentials, and for the proxy. The call is the
