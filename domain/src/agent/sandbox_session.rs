@@ -224,6 +224,8 @@ async fn create(claim: &Claim, pinned: &PinnedSandbox, setting: Setting) -> Resu
         image: row.image.clone(),
         enforced: row.enforced.clone(),
         expires_at_micros: row.expires_at,
+        network: Some(row.network),
+        network_hosts: row.network_hosts.clone(),
     };
     save(claim, &row, vec![started]).await?;
     fill(claim, &sandbox).await?;

@@ -10,7 +10,7 @@ use crate::ids::{AccountId, ArtifactId, ModelCallId, PrincipalId, ResourceId, Sa
 use crate::loop_guard::LoopKind;
 use crate::model_call::{CallState, FinishReason};
 use crate::money::{NanoUsd, TokenUsage};
-use crate::resource::{LoopAction, SandboxTier};
+use crate::resource::{LoopAction, SandboxNetwork, SandboxTier};
 use crate::sandbox::{EgressVerdict, OutputStream, RevokedBecause};
 use crate::tool_call::{SideEffect, ToolCallState};
 
@@ -91,6 +91,10 @@ pub enum Event {
         image: String,
         enforced: Vec<String>,
         expires_at_micros: Option<Timestamp>,
+        #[serde(default)]
+        network: Option<SandboxNetwork>,
+        #[serde(default)]
+        network_hosts: Vec<String>,
     },
     SandboxOutput {
         tool_call_id: ToolCallId,

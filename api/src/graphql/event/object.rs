@@ -12,6 +12,7 @@ use crate::graphql::execution::{
 };
 use crate::graphql::money::{Money, TokenUsage};
 use crate::graphql::sandbox_connection::SandboxTier;
+use crate::graphql::sandbox_profile::SandboxNetwork;
 use crate::graphql::scalar::{BigInt, DateTime, Json, int};
 
 /// One type for each event. In braces: each member with its type, made from the stored members in parentheses.
@@ -193,7 +194,7 @@ events! {
     }
 
     /// A sandbox runs.
-    SandboxStarted(sandbox_id, tier, image, enforced, expires_at_micros) {
+    SandboxStarted(sandbox_id, tier, image, enforced, expires_at_micros, network, network_hosts) {
         /// The sandbox.
         sandbox_id: ID = sandbox_id.to_string().into(),
         /// Local or remote.
@@ -204,6 +205,10 @@ events! {
         enforced: Vec<String> = enforced,
         /// When the server removes it by itself.
         expires_at: Option<DateTime> = expires_at_micros.map(DateTime),
+        /// What it may reach; null in logs of older servers.
+        network: Option<SandboxNetwork> = network.map(Into::into),
+        /// The hosts of the network HOSTS.
+        network_hosts: Vec<String> = network_hosts,
     }
 
     /// A piece of what a program printed.

@@ -95,16 +95,7 @@ pub async fn issued_credentials_end_with_their_sandbox(ports: &Ports) {
     let mut fence = claimed(ports, &samples, &home).await;
     let sandbox = samples.sandbox(1, AT);
     write(ports, &samples, &mut fence, Change::SaveSandbox(Box::new(sandbox.clone()))).await.unwrap();
-    let issued = IssuedCredential {
-        call: samples.tool_call(1, 0, 1, AT).id,
-        name: "TOKEN".to_owned(),
-        sandbox: sandbox.id,
-        credential: samples.resource_id(),
-        version: samples.version_id(),
-        issued_at: AT,
-        expires_at: AT.plus(LONG),
-        revoked: None,
-    };
+    let issued = samples.issued_credential(samples.tool_call(1, 0, 1, AT).id, sandbox.id, AT);
     let returned =
         IssuedCredential { name: "A".to_owned(), revoked: Some((AT, RevokedBecause::CallEnded)), ..issued.clone() };
     for row in [&issued, &returned] {

@@ -10,7 +10,7 @@ interface Props {
     image: string;
     enforced: string[];
     expiresAt: string | null;
-    network?: SandboxNetwork;
+    network: SandboxNetwork | null;
     networkHosts?: string[];
     credentials?: string[];
     memoryBytes?: string;

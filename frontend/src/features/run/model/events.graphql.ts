@@ -87,6 +87,8 @@ export const RunEventFields = graphql(`
       image
       enforced
       expiresAt
+      network
+      networkHosts
     }
     ... on SandboxOutput {
       toolCallId

@@ -6,6 +6,7 @@ import type {
   LoopAction,
   LoopKind,
   RunEventFragment,
+  SandboxNetwork,
   SandboxTier,
   SideEffect,
   StopReasonCode,
@@ -150,6 +151,9 @@ export interface SandboxView {
   image: string;
   enforced: string[];
   expiresAt: string | null;
+  /** Null in logs of older servers. */
+  network: SandboxNetwork | null;
+  networkHosts: string[];
 }
 
 export interface ArtifactView {
