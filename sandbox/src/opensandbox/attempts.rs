@@ -59,7 +59,7 @@ struct RawAttempt {
 
 impl RawAttempts {
     fn check(self) -> Attempts {
-        let next = self.attempts.iter().take(MAX_ATTEMPTS).last().map_or(self.next, |last| last.sequence);
+        let next = self.attempts.iter().take(MAX_ATTEMPTS).next_back().map_or(self.next, |last| last.sequence);
         let attempts = self.attempts.into_iter().take(MAX_ATTEMPTS).map(RawAttempt::check).collect();
         Attempts { attempts, next }
     }
