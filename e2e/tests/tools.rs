@@ -248,7 +248,7 @@ async fn programs_find_the_constructed_environment_and_nothing_else() -> Result 
         .collect();
     assert_eq!(of_python, constructed, "{}", ran.result(1));
     assert!(ran.result(2).ends_with("/tmp/vitrine-home\nwritable\n"), "{}", ran.result(2));
-    assert_eq!(ran.code(3), "COMMAND_TOO_LONG");
+    assert_eq!(ran.code(3), "command_too_long");
     assert!(ran.result(3).contains("write it into a file with write_file"), "{}", ran.result(3));
     bench.stop()
 }

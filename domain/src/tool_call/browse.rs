@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use super::arguments::Fault;
 use super::collect::Outputs;
 use super::fields::Fields;
-use super::model::{ToolCallState, ToolResult};
+use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::output::CappedOutput;
 use super::page_text::page_text;
 use super::path::file_path;
-use super::program::{program_result, time_limit};
+use super::program::{program_result, run_lent, time_limit};
 use crate::agent::Claim;
 use crate::resource::SandboxNetwork;
 use crate::sandbox::{Exit, LiveSandbox, OutputSink, OutputStream, Page, PageForm, PageTarget, Program, SandboxError};
@@ -78,13 +78,14 @@ fn host_of(url: &str) -> Option<&str> {
 
 pub(super) async fn browse(
     claim: &Claim,
+    call: &ToolCall,
     page: &Page,
     sandbox: &LiveSandbox,
 ) -> (Result<ToolResult, SandboxError>, Outputs) {
-    (open(claim, page, sandbox).await, Outputs::default())
+    (open(claim, call, page, sandbox).await, Outputs::default())
 }
 
-async fn open(claim: &Claim, page: &Page, sandbox: &LiveSandbox) -> Result<ToolResult, SandboxError> {
+async fn open(claim: &Claim, call: &ToolCall, page: &Page, sandbox: &LiveSandbox) -> Result<ToolResult, SandboxError> {
     if let Some(refused) = refused(claim, page) {
         return Ok(refused);
     }
@@ -97,10 +98,7 @@ async fn open(claim: &Claim, page: &Page, sandbox: &LiveSandbox) -> Result<ToolR
     let document = Document::default();
     let limit = time_limit(claim);
     let program = Program::Browse(page.clone());
-    let end = claim.ports.sandboxes.execute(&context, sandbox, &program, limit, &document).await?;
-    if end.sandbox_lost {
-        claim.sandbox.forget(sandbox.id).await;
-    }
+    let end = run_lent(claim, call, &program, limit, sandbox, &document).await?;
     if end.exit != Exit::Code(0) {
         return Ok(program_result(end.exit, document.complaint(), limit));
     }
@@ -124,12 +122,24 @@ fn refused(claim: &Claim, page: &Page) -> Option<ToolResult> {
     let host = host_of(url).unwrap_or_default();
     let is_reachable = match profile.network {
         SandboxNetwork::None => false,
+        SandboxNetwork::Hosts => profile.network_hosts.iter().any(|listed| is_listed(listed, host)),
+        // What of it is private is refused on the way.
+        SandboxNetwork::Public => true,
     };
     (!is_reachable).then(|| {
         let message =
             format!("the network of the sandbox profile does not reach {host}; browse a file below /workspace");
         ToolResult::ended(ToolCallState::Failed, "NETWORK_NOT_ALLOWED", message)
     })
+}
+
+/// Whether an entry of the profile is for this host.
+fn is_listed(listed: &str, host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    match listed.strip_prefix('*') {
+        Some(suffix) => host.strip_suffix(suffix).is_some_and(|name| !name.is_empty()),
+        None => host == listed,
+    }
 }
 
 /// The document that the browser prints, and what it says beside.
@@ -205,6 +215,20 @@ mod tests {
             r#"{"path":"a","width":5}"#,
         ] {
             assert!(parsed(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_every_name_below_and_not_for_the_name() {
+        for (listed, host, is) in [
+            ("example.com", "Example.com", true),
+            ("example.com", "www.example.com", false),
+            ("*.example.com", "www.example.com", true),
+            ("*.example.com", "a.b.example.com", true),
+            ("*.example.com", "example.com", false),
+            ("*.example.com", "evilexample.com", false),
+        ] {
+            assert_eq!(is_listed(listed, host), is, "{listed} {host}");
         }
     }
 

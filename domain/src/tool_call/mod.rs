@@ -9,6 +9,8 @@ mod browse;
 mod catalogue;
 mod collect;
 mod contract;
+mod credentials;
+mod egress;
 mod fields;
 mod files;
 mod invocation;
@@ -24,6 +26,7 @@ pub mod run;
 
 pub use arguments::{Arguments, fingerprint, parse_strict};
 pub use catalogue::{BuiltInTool, KNOWN_TOOLS, needs_sandbox};
+pub(crate) use egress::EgressLog;
 pub use invocation::Invocation;
 pub(crate) use invocation::understand;
 pub(crate) use judge::warning_of;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::collect::Outputs;
+use super::credentials::Lent;
+use super::egress;
 use super::model::{ToolCall, ToolCallState, ToolResult, without_nul};
 use super::output::CappedOutput;
 use super::printed::{WholeOutput, keep_raw};
@@ -13,7 +15,7 @@ use crate::agent::Claim;
 use crate::event::Event;
 use crate::execution::StopCause;
 use crate::ids::ToolCallId;
-use crate::sandbox::{Exit, LiveSandbox, OutputSink, OutputStream, Program, SandboxError};
+use crate::sandbox::{Exit, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd, RevokedBecause, SandboxError};
 
 /// Bytes of output that the model gets to read: from the start and from the end.
 const MODEL_HEAD_BYTES: usize = 12 * 1024;
@@ -32,15 +34,12 @@ pub(super) async fn run_program(
 ) -> (Result<ToolResult, SandboxError>, Outputs) {
     let timeout = time_limit(claim);
     let output = ProgramOutput::new(claim, call.id);
-    let ended = claim.ports.sandboxes.execute(&claim.call_context(), sandbox, program, timeout, &output).await;
+    let ended = run_lent(claim, call, program, timeout, sandbox, &output).await;
     let EndedOutput { text, truncated, lossy, mut outputs } = output.ended(call).await;
     let end = match ended {
         Ok(end) => end,
         Err(error) => return (Err(error), outputs),
     };
-    if end.sandbox_lost {
-        claim.sandbox.forget(sandbox.id).await;
-    }
     if let Some(raw) = end.raw {
         for (file, event) in keep_raw(claim, call, raw).await {
             outputs.printed.push(file);
@@ -48,6 +47,27 @@ pub(super) async fn run_program(
         }
     }
     (Ok(ToolResult { truncated, lossy, ..program_result(end.exit, text, timeout) }), outputs)
+}
+
+/// Runs a program with the credentials of the profile, and tells what it tried to reach. A sandbox in which something of
+/// it may still run is not used again.
+pub(super) async fn run_lent(
+    claim: &Claim,
+    call: &ToolCall,
+    program: &Program,
+    timeout: Duration,
+    sandbox: &LiveSandbox,
+    output: &dyn OutputSink,
+) -> Result<ProgramEnd, SandboxError> {
+    let mut lent = Lent::to(claim, call, sandbox).await?;
+    let (context, of_call) = (claim.call_context(), lent.sandbox.clone());
+    let run = claim.ports.sandboxes.execute(&context, &of_call, program, timeout, output);
+    let ended = lent.during(egress::during(claim, call.id, sandbox, run)).await;
+    lent.give_back(RevokedBecause::CallEnded).await;
+    if ended.as_ref().is_ok_and(|end| end.sandbox_lost) {
+        claim.sandbox.forget(sandbox.id).await;
+    }
+    ended
 }
 
 /// The time limit of a program.

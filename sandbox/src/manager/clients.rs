@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use domain::ids::SandboxId;
-use domain::resource::SandboxTier;
+use domain::resource::{SandboxRoute, SandboxTier};
 use domain::sandbox::{LiveSandbox, SandboxError, SandboxTarget};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OnceCell;
@@ -14,7 +14,7 @@ use url::Url;
 use super::collect::Seen;
 use super::failure::{failure, unavailable};
 use super::survey;
-use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Sandbox};
+use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Route, Sandbox};
 use crate::runner::ImageFacts;
 
 /// Where the local runtime is reached at this moment.
@@ -33,6 +33,8 @@ pub struct SandboxManager {
 
 struct Handle {
     sandbox: Sandbox,
+    /// Where its programs reach the filtering proxy, when it has one.
+    proxy: Option<String>,
     /// Asked for once.
     facts: Arc<OnceCell<ImageFacts>>,
     seen: Seen,
@@ -71,18 +73,29 @@ impl SandboxManager {
         }
         let client = self.client(&live.target).await?;
         let sandbox = client.attach(live.remote_id.clone()).map_err(|error| failure(&error))?;
-        self.remember(live.id, sandbox.clone());
+        let info = sandbox.info().await.map_err(|error| failure(&error))?;
+        self.remember(live.id, sandbox.clone(), network::proxy(&info));
         Ok(sandbox)
     }
 
-    pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox) {
-        lock(&self.handles).insert(id, Handle { sandbox, facts: Arc::default(), seen: Seen::default() });
+    pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox, proxy: Option<String>) {
+        lock(&self.handles).insert(id, Handle { sandbox, proxy, facts: Arc::default(), seen: Seen::default() });
     }
 
-    /// What the image of a sandbox has.
-    pub(super) async fn facts(&self, live: &LiveSandbox, remote: &Sandbox) -> Result<ImageFacts, SandboxError> {
-        let cell = lock(&self.handles).get(&live.id).map(|handle| handle.facts.clone()).unwrap_or_default();
-        cell.get_or_try_init(|| survey::look(remote, None)).await.cloned()
+    /// What the image of a sandbox has, and who this user is in it.
+    pub(super) async fn facts(
+        &self,
+        id: SandboxId,
+        remote: &Sandbox,
+        user: Option<&str>,
+    ) -> Result<ImageFacts, SandboxError> {
+        let cell = lock(&self.handles).get(&id).map(|handle| handle.facts.clone()).unwrap_or_default();
+        cell.get_or_try_init(|| survey::look(remote, user)).await.cloned()
+    }
+
+    /// Where programs of a sandbox reach the filtering proxy.
+    pub(super) fn proxy(&self, id: SandboxId) -> Option<String> {
+        lock(&self.handles).get(&id).and_then(|handle| handle.proxy.clone())
     }
 
     pub(super) fn forget(&self, id: SandboxId) {
@@ -103,6 +116,11 @@ fn connection(target: &SandboxTarget) -> Result<Connection, SandboxError> {
     if target.allow_plaintext {
         connection.plaintext = Plaintext::Allowed;
     }
+    connection.route = match target.route {
+        // The addresses that a gateway answers to are named by the server, like those of the sandboxes themselves.
+        SandboxRoute::Direct | SandboxRoute::Gateway => Route::Direct,
+        SandboxRoute::ServerProxy => Route::ServerProxy,
+    };
     if target.tier == SandboxTier::Local {
         connection.output_wire = Some(OutputWire::Kept);
     }

@@ -1,5 +1,6 @@
 //! Runs a program: its source goes up, its command runs, its output comes while it is printed.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -55,10 +56,10 @@ fn request(prepared: &Prepared, facts: &ImageFacts, setting: &Setting<'_>) -> Re
     let program = prepared.requires();
     if !facts.has(program) {
         let message = format!("the image of the sandbox profile has no {program}; choose an image that has it");
-        return Err(SandboxError { code: "SPEC_REFUSED", message, sandbox_lost: false });
+        return Err(SandboxError { code: "spec_refused", message, sandbox_lost: false });
     }
     let line = prepared.command_line(setting.environment.clone()).map_err(|TooLong { bytes }| SandboxError {
-        code: "COMMAND_TOO_LONG",
+        code: "command_too_long",
         message: format!(
             "the command line has {bytes} bytes and may have {}; write it into a file with write_file and run that",
             longest()
@@ -125,10 +126,10 @@ mod tests {
     fn a_program_that_the_image_lacks_is_named_and_not_tried() {
         let python = Program::Python("print(1)".to_owned());
         let refused = refusal(&python, "has bash\nhas node").unwrap();
-        assert_eq!((refused.code, refused.sandbox_lost), ("SPEC_REFUSED", false));
+        assert_eq!((refused.code, refused.sandbox_lost), ("spec_refused", false));
         assert!(refused.message.contains(" no python3;"), "{}", refused.message);
         assert_eq!(refusal(&python, "has python3"), None);
-        assert_eq!(refusal(&Program::Shell("ls".to_owned()), "has sh").unwrap().code, "SPEC_REFUSED");
+        assert_eq!(refusal(&Program::Shell("ls".to_owned()), "has sh").unwrap().code, "spec_refused");
     }
 
     #[test]

@@ -7,8 +7,10 @@
 
 mod clients;
 mod collect;
+mod credentials;
 mod execute;
 mod failure;
+mod network;
 mod raw;
 mod request;
 mod survey;
@@ -21,13 +23,13 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, ProgramEnd, SandboxError, SandboxRequest,
-    SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    Collected, EgressAttempts, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, ProgramEnd, SandboxError,
+    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
 
 pub use clients::{LocalTier, SandboxManager};
 
-use crate::opensandbox::{ByteRange, Download, Error, SandboxLabel, Upload};
+use crate::opensandbox::{ByteRange, Download, Error, LABEL_KEY, ListFilter, SandboxLabel, Upload};
 use crate::runner::{Environment, WORKSPACE};
 use failure::failure;
 
@@ -39,7 +41,7 @@ impl SandboxRuntime for SandboxManager {
     async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
         let client = self.client(&request.target).await?;
         let label = label(request.id)?;
-        let create = request::create(request, label.clone());
+        let create = request::create(request, label.clone())?;
         let within = READY_WITHIN.min(context.time_left);
         let sandbox = match client.create_ready(&create, within).await {
             Ok(sandbox) => sandbox,
@@ -54,8 +56,8 @@ impl SandboxRuntime for SandboxManager {
         };
         let info = sandbox.info().await.map_err(|error| failure(&error))?;
         let live = request::live(request, &info);
-        self.remember(request.id, sandbox.clone());
-        match self.facts(&live, &sandbox).await {
+        self.remember(request.id, sandbox.clone(), network::proxy(&info));
+        match self.facts(request.id, &sandbox, request.profile.user.as_deref()).await {
             Ok(_) => Ok(live),
             Err(error) => {
                 // Nobody will use it; what is not seen to be gone here is removed by the reaper.
@@ -75,8 +77,12 @@ impl SandboxRuntime for SandboxManager {
         output: &dyn OutputSink,
     ) -> Result<ProgramEnd, SandboxError> {
         let remote = self.attach(sandbox).await?;
-        let facts = self.facts(sandbox, &remote).await?;
-        let setting = execute::Setting { program, timeout, environment: Environment::default() };
+        let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
+        let mut environment = Environment::default();
+        for (name, value) in network::environment(&sandbox.setting, self.proxy(sandbox.id).as_deref()) {
+            environment.declare(&name, &value);
+        }
+        let setting = execute::Setting { program, timeout, environment };
         execute::execute(&remote, &facts, context, &setting, output).await
     }
 
@@ -179,6 +185,34 @@ impl SandboxRuntime for SandboxManager {
         bytes: Bytes,
     ) -> Result<(), SandboxError> {
         workspace::write(&self.attach(sandbox).await?, file, bytes).await
+    }
+
+    async fn put_credential(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        name: &str,
+        secret: &str,
+    ) -> Result<String, SandboxError> {
+        credentials::put(&self.attach(sandbox).await?, sandbox, name, secret).await
+    }
+
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        credentials::remove(&self.attach(sandbox).await?, sandbox, names).await
+    }
+
+    async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        if self.proxy(sandbox.id).is_none() {
+            return Ok(EgressAttempts { attempts: Vec::new(), next: after });
+        }
+        network::attempts(&remote, after).await
+    }
+
+    async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {
+        let client = self.client(target).await?;
+        let found = client.list_all(&ListFilter::default()).await.map_err(|error| failure(&error))?;
+        Ok(found.iter().filter_map(|info| info.metadata.get(LABEL_KEY)?.parse().ok()).collect())
     }
 
     async fn terminate(

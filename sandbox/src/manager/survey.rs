@@ -33,7 +33,7 @@ fn checked(facts: ImageFacts, user: Option<&str>) -> Result<ImageFacts, SandboxE
 
 fn refused(what: &str) -> SandboxError {
     let message = format!("the image of the sandbox profile {what}; choose another image or another user");
-    SandboxError { code: "SPEC_REFUSED", message, sandbox_lost: false }
+    SandboxError { code: "spec_refused", message, sandbox_lost: false }
 }
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
             ("has env\nlayout ", None, "/workspace"),
         ] {
             let refused = check(printed, user).unwrap_err();
-            assert!(refused.starts_with("SPEC_REFUSED: ") && refused.contains(word), "{refused}");
+            assert!(refused.starts_with("spec_refused: ") && refused.contains(word), "{refused}");
         }
     }
 }

@@ -14,6 +14,7 @@
 //!
 //! What it does not do: hold leases, count budgets, collect artifacts, pause, or set network policies.
 
+mod attempts;
 mod client;
 mod command;
 mod command_stream;
@@ -35,6 +36,7 @@ mod transfer;
 mod transport;
 mod utf8;
 
+pub use attempts::{Attempt, Attempts};
 pub use client::Client;
 pub use command::{CommandEnd, CommandOutcome, CommandRequest, CommandStatus, Interrupt, LogChunk, Program, User};
 pub use connection::{Connection, Plaintext, Route, Timeouts};

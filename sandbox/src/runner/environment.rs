@@ -23,7 +23,6 @@ const CONSTANT: [(&str, &str); 10] = [
     ("XDG_RUNTIME_DIR", "/tmp/vitrine-home/.run"),
     ("XDG_STATE_HOME", "/tmp/vitrine-home/.local/state"),
 ];
-const PROXY_VARIABLES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
 
 /// The environment of one program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,19 +38,6 @@ impl Environment {
     /// Adds a variable that somebody declared. It cannot stand in for one that is constructed.
     pub fn declare(&mut self, name: &str, value: &str) {
         self.0.entry(name.to_owned()).or_insert_with(|| value.to_owned());
-    }
-
-    /// Leads programs to a filtering proxy; `user` tells it which tool call an attempt belongs to.
-    pub fn use_proxy(&mut self, proxy: &str, user: &str) {
-        let url = match proxy.split_once("://") {
-            Some((scheme, address)) => format!("{scheme}://{user}:x@{address}"),
-            None => format!("http://{user}:x@{proxy}"),
-        };
-        for name in PROXY_VARIABLES {
-            self.0.insert(name.to_owned(), url.clone());
-        }
-        self.0.insert("NO_PROXY".to_owned(), String::new());
-        self.0.insert("no_proxy".to_owned(), String::new());
     }
 
     /// `NAME=value`, in the order of the names.
@@ -73,16 +59,5 @@ mod tests {
         assert_eq!(names[0], "API_KEY_FILE");
         assert_eq!(names.len(), CONSTANT.len() + 1);
         assert!(environment.assignments().any(|one| one == "HOME=/tmp/vitrine-home"));
-    }
-
-    #[test]
-    fn the_proxy_is_told_whose_attempt_it_is() {
-        let mut environment = Environment::default();
-        environment.use_proxy("http://127.0.0.1:3128", "tcl_1");
-        let all: Vec<_> = environment.assignments().collect();
-        for name in PROXY_VARIABLES {
-            assert!(all.contains(&format!("{name}=http://tcl_1:x@127.0.0.1:3128")), "{all:?}");
-        }
-        assert!(all.contains(&"NO_PROXY=".to_owned()));
     }
 }

@@ -57,12 +57,12 @@ impl EditFile {
         let _alone = hands.write_alone().await;
         let failed = |code, message| Ok(ToolResult::ended(ToolCallState::Failed, code, message));
         let Some(mode) = hands.mode_of(&self.path).await? else { return Ok(hands.missing(&self.path)) };
-        let Some(before) = hands.download(&self.path, 0, MAX_EDITED_BYTES + 1).await? else {
-            return Ok(hands.missing(&self.path));
+        let Some(before) = hands.whole(&self.path, MAX_EDITED_BYTES).await? else {
+            return failed(
+                "FILE_TOO_LARGE",
+                format!("{} is larger than 8 MiB, or went away; use a program", self.path),
+            );
         };
-        if before.len() as u64 > MAX_EDITED_BYTES {
-            return failed("FILE_TOO_LARGE", format!("{} is larger than 8 MiB; use a program", self.path));
-        }
         let found = occurrences(&before, &self.old);
         if let Some(problem) = self.problem(found.len() as u64) {
             return failed("EDIT_NOT_APPLIED", problem);

@@ -62,5 +62,7 @@ function blankToolCall(event: EventOf<"ToolCallStarted"> | EventOf<"ToolCallFini
     omittedBytes: 0,
     fullOutputId: null,
     rawOutputs: [],
+    egress: [],
+    credentials: [],
   };
 }
