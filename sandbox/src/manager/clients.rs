@@ -13,7 +13,7 @@ use url::Url;
 
 use super::collect::Seen;
 use super::failure::{failure, unavailable};
-use super::survey;
+use super::{network, survey};
 use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Route, Sandbox};
 use crate::runner::ImageFacts;
 

@@ -1,6 +1,5 @@
 //! Runs a program: its source goes up, its command runs, its output comes while it is printed.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
