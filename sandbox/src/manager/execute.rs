@@ -141,6 +141,6 @@ mod tests {
         assert_eq!(request.user, Some(User { uid: 1000, gid: Some(100) }));
         assert!(request.env.is_empty());
         let opensandbox::Program::Shell(line) = request.program else { panic!("no shell text") };
-        assert!(line.starts_with("exec /usr/bin/env -i HOME=/tmp/vitrine-home LANG=C.UTF-8 "), "{line}");
+        assert!(line.starts_with("exec '/usr/bin/env' '-i' 'HOME=/tmp/vitrine-home' 'LANG=C.UTF-8' "), "{line}");
     }
 }

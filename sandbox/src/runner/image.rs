@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::WORKSPACE;
 use super::environment::HOME;
-use super::launch::shell_quote;
+use crate::opensandbox::shell_quote;
 
 /// What is looked for.
 const PROGRAMS: [&str; 7] = ["env", "sh", "tee", "bash", "python3", "node", "chromium"];

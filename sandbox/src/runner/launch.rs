@@ -4,6 +4,7 @@
 //! also goes into two files outside of the workspace, up to [`CAPTURED_BYTES`] each, which are read when they are needed.
 
 use super::environment::Environment;
+use crate::opensandbox::shell_quote;
 
 /// The kernel takes no longer argument; a shell gets the command line as one.
 const MAX_COMMAND_BYTES: usize = 120 * 1024;
@@ -53,20 +54,9 @@ pub const fn longest() -> usize {
     MAX_COMMAND_BYTES
 }
 
-/// One word of shell text that means exactly this text.
-pub fn shell_quote(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@+".contains(&byte);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Command;
-
-    use proptest::prelude::*;
 
     use super::*;
 
@@ -130,18 +120,5 @@ mod tests {
     fn a_command_line_that_no_kernel_takes_is_refused() {
         let program = ["bash".to_owned(), "-c".to_owned(), "'".repeat(40_000)];
         assert!(command_line(&Environment::default(), "/tmp/x", &program).unwrap_err().bytes > MAX_COMMAND_BYTES);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
-        #[test]
-        fn a_quoted_word_is_the_word(words in proptest::collection::vec("[ -~\\n\\té'\"$`\\\\]{0,12}", 0..4)) {
-            let quoted: Vec<_> = words.iter().map(|word| shell_quote(word)).collect();
-            let line = format!("printf '%s\\0' {}", quoted.join(" "));
-            let expected: String = words.iter().map(|word| format!("{word}\0")).collect();
-            let expected = if words.is_empty() { "\0".to_owned() } else { expected };
-            prop_assert_eq!(String::from_utf8(shell(&line, &[]).stdout).unwrap(), expected);
-        }
     }
 }

@@ -11,7 +11,7 @@ mod launch;
 
 pub use environment::Environment;
 pub use image::{ImageFacts, survey};
-pub use launch::{CAPTURED_BYTES, TooLong, command_line, longest, shell_quote};
+pub use launch::{CAPTURED_BYTES, TooLong, command_line, longest};
 
 use domain::sandbox::Program;
 
