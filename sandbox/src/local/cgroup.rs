@@ -27,6 +27,8 @@ pub enum Cgroups {
 
 /// How long the kernel may take to let go of a group whose processes were killed.
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(5);
+/// The file of a version 1 group that freezes and thaws it.
+pub const FREEZER_STATE: &str = "freezer.state";
 const CPU_PERIOD_US: u64 = 100_000;
 
 /// The parent directories in which groups of sandboxes are made, by controller.
@@ -169,6 +171,11 @@ impl Group {
 
     /// Kills what is left in the groups and removes them. Blocks until the kernel has let go of them.
     pub fn remove(&self) {
+        // What is frozen does not die: it is thawed first, with its end waiting for it.
+        for directory in self.all_directories().filter(|directory| directory.join(FREEZER_STATE).exists()) {
+            kill_members(directory);
+            let _ = write(directory, FREEZER_STATE, "THAWED");
+        }
         let until = Instant::now() + REMOVAL_PATIENCE;
         for directory in self.all_directories() {
             while let Err(error) = fs::remove_dir(directory) {
@@ -176,7 +183,6 @@ impl Group {
                     break;
                 }
                 kill_members(directory);
-                let _ = write_if_there(directory, "freezer.state", "THAWED");
                 std::thread::sleep(Duration::from_millis(2));
             }
         }
