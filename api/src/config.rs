@@ -37,6 +37,8 @@ pub struct Config {
     pub local_sandbox: bool,
     /// Which tenants it makes sandboxes for.
     pub local_tenants: LocalTenants,
+    /// Sandboxes that a tenant may have at one time.
+    pub sandboxes_per_tenant: u32,
     /// The model of the demo, when the environment names one.
     pub demo_model: Option<DemoModel>,
 }
@@ -129,7 +131,11 @@ struct RawWorker {
 struct RawSandbox {
     local: Option<bool>,
     local_tenants: Vec<String>,
+    per_tenant: Option<u32>,
 }
+
+/// More than any agent platform of one team needs, and less than takes a server down.
+const DEFAULT_SANDBOXES_PER_TENANT: u32 = 200;
 
 const KNOWN_VARIABLES: &[&str] = &[
     "VITRINE_CONFIG",
@@ -142,6 +148,7 @@ const KNOWN_VARIABLES: &[&str] = &[
     "VITRINE_RETENTION_DAYS",
     "VITRINE_LOCAL_SANDBOX",
     "VITRINE_PRODUCTION",
+    "VITRINE_SANDBOXES_PER_TENANT",
     "VITRINE_MODEL",
     "VITRINE_API_KEY",
     "VITRINE_URL",
@@ -192,6 +199,15 @@ impl Config {
             retention: retention(environment, raw.worker.retention_days, &mut faults),
             local_sandbox: flag(environment, "VITRINE_LOCAL_SANDBOX", raw.sandbox.local, true, &mut faults),
             local_tenants: local_tenants(environment, raw.server.production, &raw.sandbox.local_tenants, &mut faults),
+            sandboxes_per_tenant: number(
+                environment,
+                "VITRINE_SANDBOXES_PER_TENANT",
+                raw.sandbox.per_tenant,
+                DEFAULT_SANDBOXES_PER_TENANT,
+                1,
+                100_000,
+                &mut faults,
+            ),
             demo_model: demo_model(environment, &mut faults),
         };
         if faults.is_empty() { Ok(config) } else { Err(ConfigError(faults)) }
