@@ -12,6 +12,7 @@ pub(super) fn failure(error: &Error) -> SandboxError {
     let (code, sandbox_lost) = match error.class() {
         ErrorClass::Caller if is_unenforceable(error) => ("LIMIT_NOT_ENFORCEABLE", false),
         ErrorClass::Caller if is_unknown_image(error) => ("IMAGE_NOT_AVAILABLE", false),
+        ErrorClass::Caller if matches!(error, Error::CommandTooLong { .. }) => ("COMMAND_TOO_LONG", false),
         ErrorClass::Caller => ("SANDBOX_REJECTED", false),
         ErrorClass::Security => ("SANDBOX_ENDPOINT_REFUSED", false),
         ErrorClass::Access => ("SANDBOX_CREDENTIALS", false),
