@@ -50,10 +50,17 @@ class Labels:
         self.commands = {}
 
     def sandbox(self, operation):
-        return operation.get("sandbox_id") or self.sandboxes[operation["sandbox"]]
+        return operation.get("sandbox_id") or self._find(self.sandboxes, operation["sandbox"])
 
     def command(self, operation):
-        return operation.get("command_id") or self.commands[operation["command"]]
+        return operation.get("command_id") or self._find(self.commands, operation["command"])
+
+    @staticmethod
+    def _find(ids, label):
+        """What an earlier operation has left, unless it has failed."""
+        if label not in ids:
+            raise Failed("unlabelled")
+        return ids[label]
 
     def keep_command(self, operation, command_id):
         if "as" in operation and command_id:
