@@ -65,4 +65,14 @@ mod tests {
         assert_eq!(server_failed(500, "a is a directory"), ("SANDBOX_FAILED", false));
         assert_eq!(server_failed(503, "the sandbox did not answer"), ("SANDBOX_UNAVAILABLE", true));
     }
+
+    #[test]
+    fn a_server_of_another_protocol_and_a_command_without_end_have_names_of_their_own() {
+        let unknown = Error::ProtocolUnsupported("server version 9.0.0 is not from 1.1.1 to below 1.2.0".to_owned());
+        let shown = failure(&unknown);
+        assert_eq!((shown.code, shown.sandbox_lost), ("SANDBOX_PROTOCOL_UNSUPPORTED", false));
+        assert!(shown.message.contains("9.0.0"));
+        let long = failure(&Error::CommandTooLong { bytes: 200_000, limit: 131_071 });
+        assert_eq!((long.code, long.sandbox_lost), ("COMMAND_TOO_LONG", false));
+    }
 }

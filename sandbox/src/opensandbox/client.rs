@@ -257,6 +257,12 @@ impl Client {
         Endpoint::check(&self.0.connection, &answer, wanted)
     }
 
+    /// Whether keys, code and output leave the machine unencrypted, which an operator must be warned of.
+    #[must_use]
+    pub fn is_readable_on_the_way(&self) -> bool {
+        self.0.connection.is_readable_on_the_way()
+    }
+
     /// How many members of answers this client did not know and skipped.
     #[must_use]
     pub fn unknown_members(&self) -> u64 {

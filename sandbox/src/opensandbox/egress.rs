@@ -131,7 +131,7 @@ impl Sandbox {
         Ok(match route {
             PolicyRoute::Sidecar => {
                 let port = self.port(EGRESS_PORT).await?;
-                Place::Sidecar(port.url(&["policy"])?, port)
+                Place::Sidecar(port.url(&["policy"])?, Box::new(port))
             }
             PolicyRoute::Lifecycle => {
                 Place::Lifecycle(self.client().url(&["sandboxes", self.id(), "networkpolicy"])?)
@@ -142,7 +142,7 @@ impl Sandbox {
 
 /// Where the policy is.
 enum Place {
-    Sidecar(Url, Port),
+    Sidecar(Url, Box<Port>),
     Lifecycle(Url),
 }
 

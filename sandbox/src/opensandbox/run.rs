@@ -223,6 +223,9 @@ impl<'a> Run<'a> {
         let (end, is_stopped, status) = match (result, stop.cause()) {
             (Err(error), None) => {
                 self.stop_unreadable().await;
+                if let Some(files) = files {
+                    files.remove(self.sandbox).await;
+                }
                 return Err(error);
             }
             (Ok(Finish::Terminal(_)), Some(cause)) => (cause, true, None),

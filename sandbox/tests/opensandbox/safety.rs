@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use time::macros::datetime;
 use tokio::net::TcpListener;
 
-use crate::support::{Canned, Fake, KEY, canned, complete, init, new_sandbox, send};
+use crate::support::{Canned, Fake, KEY, Step, canned, complete, init, new_sandbox, send};
 
 fn with(fake: &Fake, change: impl FnOnce(&mut sandbox::opensandbox::Connection)) -> Client {
     let mut connection = fake.connection();
@@ -224,7 +224,7 @@ async fn takes_no_whole_file_for_a_part_w20() {
     let cut = Canned {
         status: 416,
         headers: vec![("content-length", "1000".into())],
-        body: vec![send(r#"{"code":"#), send(r#""UNKNOWN"}"#)],
+        body: vec![send(r#"{"code":"#), Step::Wait(Duration::from_millis(50)), send(r#""UNKNOWN"}"#)],
     };
     fake.answer(Method::GET, "/files/download", cut);
     assert_eq!(fake.sandbox().download(&download, &mut back).await.unwrap_err().code(), "rejected");
