@@ -159,7 +159,7 @@ const calls = {
 
   async delete_rules(operation) {
     await (await sandbox(operation)).deleteEgressRules(operation.targets);
-    return {};
+    return calls.get_policy(operation);
   },
 
   async run(operation) {

@@ -189,7 +189,7 @@ class Sdk:
     @reported
     def delete_rules(self, operation):
         self._sandbox(operation).delete_egress_rules(operation["targets"])
-        return {}
+        return self.get_policy(operation)
 
     def _command(self, operation, handlers=None, background=False):
         timeout = operation.get("timeout_ms")

@@ -38,12 +38,13 @@ pub async fn patch_policy(session: &mut Session, operation: &Operation) -> Resul
     Ok(json!({}))
 }
 
+/// Removes rules, and reports the policy that holds then.
 pub async fn delete_rules(session: &mut Session, operation: &Operation) -> Result<Value, Failure> {
     let sandbox = session.sandbox(operation)?;
     let targets: Vec<String> = operation.need("targets")?;
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     sandbox.remove_egress_rules(PolicyRoute::Sidecar, &targets).await?;
-    Ok(json!({}))
+    get_policy(session, operation).await
 }
 
 pub async fn metrics(session: &mut Session, operation: &Operation) -> Result<Value, Failure> {
