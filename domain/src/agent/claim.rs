@@ -330,6 +330,14 @@ impl Claim {
         Ok(())
     }
 
+    /// Whether this claim may stop or remove what the execution has outside. A stale write is refused, a stale request
+    /// cannot be: so the store is asked who holds the execution, and then the own clock how long that has been true.
+    pub(crate) async fn may_act(&self) -> bool {
+        let fence = self.ports.executions.fence(self.execution.reference()).await;
+        let is_newest = matches!(fence, Ok(Some(fence)) if fence.epoch == self.journal.epoch());
+        is_newest && self.signal.may_act(&*self.ports.clock)
+    }
+
     /// Asks whether the service identity may use a resource, at this moment.
     pub(crate) async fn authorize_use(&self, resource: ResourceId) -> Result<(), AccessError> {
         let target = Target {

@@ -17,6 +17,7 @@ mod limit_ending;
 mod resume;
 mod run;
 mod sandbox_session;
+mod take_over;
 pub(crate) mod warnings;
 
 pub(crate) use claim::Moving;

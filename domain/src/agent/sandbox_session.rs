@@ -37,16 +37,20 @@ struct Row {
     was_lost: bool,
     /// Name and SHA-256 of the outputs that came back with the checkpoint: they are artifacts already.
     collected: BTreeSet<(String, String)>,
+    /// The sandbox that was taken over, until somebody asks whether it is still there.
+    taken: Option<Sandbox>,
+    /// Whether the sandbox stays for the next claim.
+    is_left: bool,
 }
 
 impl SandboxSession {
     /// Takes up what earlier claims left.
-    pub(super) async fn take_up(&self, transcript: &[IterationRecord]) {
+    pub(super) async fn take_up(&self, transcript: &[IterationRecord], taken: Option<Sandbox>) {
         let checkpoint = latest_checkpoint(transcript).cloned();
         let used = |call: &ToolCall| call.sandbox_id.is_some() || call.state == ToolCallState::Interrupted;
         let has_had_one = transcript.iter().flat_map(|record| &record.tool_calls).any(used);
         self.workspace.lock().await.checkpoint.clone_from(&checkpoint);
-        *self.row() = Row { newest: checkpoint.clone(), stored: checkpoint, has_had_one, ..Row::default() };
+        *self.row() = Row { newest: checkpoint.clone(), stored: checkpoint, has_had_one, taken, ..Row::default() };
     }
 
     /// Notes a checkpoint; the next result that is recorded carries its row.
@@ -80,11 +84,11 @@ impl SandboxSession {
     /// it made in place of one that was lost, or without all of its files, gets a sentence for the model.
     pub async fn get_or_create(&self, claim: &Claim) -> Result<(LiveSandbox, Option<String>), Halt> {
         let mut live = self.live.lock().await;
+        self.settle_taken(claim, &mut live).await?;
         if let Some((_, sandbox)) = &*live {
             return Ok((sandbox.clone(), None));
         }
-        let missing = || Halt::stop(StopCode::SandboxUnavailable, "The agent has no sandbox profile.");
-        let pinned = claim.pinned()?.sandbox.as_ref().ok_or_else(missing)?;
+        let pinned = pinned(claim)?;
         authorize(claim, pinned).await?;
         let (row, sandbox) = create(claim, pinned).await?;
         *live = Some((row, sandbox.clone()));
@@ -97,6 +101,51 @@ impl SandboxSession {
         let files = WorkspaceCheckpoint::describe(checkpoint.as_ref());
         let note = format!("[The sandbox is a new one: {files}; processes and files outside /workspace are gone.]");
         Ok((sandbox, Some(note)))
+    }
+
+    /// The sandbox of this id, if it was taken over and is still there.
+    pub(crate) async fn taken_over(&self, claim: &Claim, id: SandboxId) -> Result<Option<LiveSandbox>, Halt> {
+        let mut live = self.live.lock().await;
+        self.settle_taken(claim, &mut live).await?;
+        Ok(live.as_ref().filter(|(row, _)| row.id == id).map(|(_, sandbox)| sandbox.clone()))
+    }
+
+    /// Finds out whether the sandbox that was taken over is still there. Its files are as its commands left them.
+    async fn settle_taken(&self, claim: &Claim, live: &mut Option<(Sandbox, LiveSandbox)>) -> Result<(), Halt> {
+        let Some(mut row) = self.row().taken.clone() else { return Ok(()) };
+        let pinned = pinned(claim)?;
+        authorize(claim, pinned).await?;
+        let sandbox = LiveSandbox {
+            id: row.id,
+            target: pinned.target.clone(),
+            remote_id: row.remote_id.clone().unwrap_or_default(),
+            enforced: row.enforced.clone(),
+            expires_at: row.expires_at,
+        };
+        let is_usable = claim.ports.sandboxes.is_usable(&claim.call_context(), &sandbox).await;
+        if let Some(cause) = claim.signal.cause() {
+            return Err(Halt::Signal(cause));
+        }
+        match is_usable {
+            Ok(true) => {
+                let files = claim.ports.reader.artifacts(claim.scope(), &[claim.execution.id]).await?;
+                let outputs = files.into_iter().filter(|file| file.kind == ArtifactKind::Output);
+                self.row().collected = outputs.map(|file| (file.name, file.sha256)).collect();
+                *live = Some((row, sandbox));
+            }
+            Ok(false) | Err(_) => {
+                row.state = if is_usable.is_ok() { SandboxState::Gone } else { SandboxState::KillPending };
+                save(claim, &row, Vec::new()).await?;
+                self.row().was_lost = true;
+            }
+        }
+        self.row().taken = None;
+        Ok(())
+    }
+
+    /// Leaves the sandbox to the next claim, with what runs in it.
+    pub(crate) fn leave(&self) {
+        self.row().is_left = true;
     }
 
     /// The id of the live sandbox.
@@ -113,10 +162,19 @@ impl SandboxSession {
         }
     }
 
-    /// Removes the sandbox, if there is one, and returns its row as it is to be stored with the end.
+    /// Removes the sandbox, if there is one, and returns its row as it is to be stored with the end. One that is left to
+    /// the next claim stays, and so does one that may be another claim's by now.
     pub async fn remove(&self, claim: &Claim) -> Option<Sandbox> {
-        let (mut row, sandbox) = self.live.lock().await.take()?;
-        let removed = claim.ports.sandboxes.terminate(&sandbox.target, sandbox.id, Some(&sandbox.remote_id)).await;
+        if self.row().is_left {
+            return None;
+        }
+        let live = self.live.lock().await.take().map(|(row, _)| row);
+        let mut row = live.or_else(|| self.row().taken.take())?;
+        let target = &pinned(claim).ok()?.target;
+        if !claim.may_act().await {
+            return None;
+        }
+        let removed = claim.ports.sandboxes.terminate(target, row.id, row.remote_id.as_deref()).await;
         row.state = match removed {
             Ok(()) => SandboxState::Gone,
             Err(error) => {
@@ -131,6 +189,11 @@ impl SandboxSession {
 /// The newest checkpoint of a transcript.
 pub(super) fn latest_checkpoint(transcript: &[IterationRecord]) -> Option<&WorkspaceCheckpoint> {
     transcript.iter().rev().find_map(|record| record.workspace.as_ref())
+}
+
+fn pinned(claim: &Claim) -> Result<&PinnedSandbox, Halt> {
+    let missing = || Halt::stop(StopCode::SandboxUnavailable, "The agent has no sandbox profile.");
+    claim.pinned()?.sandbox.as_ref().ok_or_else(missing)
 }
 
 async fn authorize(claim: &Claim, pinned: &PinnedSandbox) -> Result<(), Halt> {

@@ -12,7 +12,7 @@ use crate::ctx::Scope;
 use crate::event::Segment;
 use crate::ids::{AccountId, CommandId, ExecutionId, ModelCallId, PrincipalId, ProjectId, ResourceId, TenantId};
 use crate::model_call::ModelCall;
-use crate::sandbox::{Sandbox, WorkspaceCheckpoint};
+use crate::sandbox::{CommandPlace, Sandbox, WorkspaceCheckpoint};
 use crate::tool_call::ToolCall;
 
 /// Names an execution together with its tenant.
@@ -300,6 +300,9 @@ pub enum Change {
     SaveModelCall(Box<ModelCall>),
     /// A tool call.
     SaveToolCall(Box<ToolCall>),
+    /// The background command of a tool call, and how far its output is told. Nothing else of the call changes but the
+    /// sandbox that it uses.
+    SaveCommand(Box<CommandPlace>),
     /// A sandbox.
     SaveSandbox(Box<Sandbox>),
     /// What is kept of the workspace in this iteration.

@@ -5,12 +5,14 @@
 //! found by its label and removed. What lies in its workspace is kept after each tool call, so that the next sandbox of
 //! the execution goes on with it.
 
+mod background;
 mod model;
 mod ports;
 mod workspace;
 
+pub use background::{BackgroundCommand, CommandPlace, CursorSink, Followed, LONGEST_STREAMED, Start};
 pub use model::{
-    Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, Sandbox, SandboxError, SandboxRequest,
+    Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, ProgramEnd, Sandbox, SandboxError, SandboxRequest,
     SandboxState, SandboxTarget,
 };
 pub use ports::{OutputSink, SandboxRuntime};

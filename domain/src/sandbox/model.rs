@@ -131,6 +131,15 @@ pub enum Exit {
     Unknown,
 }
 
+/// How a program ended, and whether its sandbox can be used any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramEnd {
+    /// How it ended.
+    pub exit: Exit,
+    /// Something of it may still run: its sandbox was given up, for nothing else may run beside it.
+    pub sandbox_lost: bool,
+}
+
 /// Which stream of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
 
+use super::background::{BackgroundCommand, CursorSink, Followed, Start};
 use super::model::{Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget};
 use super::workspace::{KeptDirectory, KeptFile, WorkspaceEntry};
 use crate::execution::CallContext;
@@ -32,6 +34,30 @@ pub trait SandboxRuntime: Send + Sync {
         timeout: Duration,
         output: &dyn OutputSink,
     ) -> Result<Exit, SandboxError>;
+
+    /// Whether a sandbox that an earlier claim made is there and can be used.
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError>;
+
+    /// Starts a program in the background, where the server stops it after `limit`. It goes on when nobody follows it.
+    async fn start(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError>;
+
+    /// Follows a background command to its end, over cut connections. The pieces begin with the first byte of its output,
+    /// and one of them ends at the command's cursor. Cancellation of the context stops the command; `let_go` ends the
+    /// following and leaves the command as it is.
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn CursorSink,
+    ) -> Result<Followed, SandboxError>;
 
     /// Writes a file below `/workspace`; parents are made.
     async fn upload(

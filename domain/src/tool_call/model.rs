@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::StoredText;
 use crate::clock::Timestamp;
 use crate::ids::{SandboxId, ToolCallId};
+use crate::sandbox::BackgroundCommand;
 
 /// What repeating a call would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +120,9 @@ pub struct ToolCall {
     pub lossy: bool,
     /// The sandbox that it used.
     pub sandbox_id: Option<SandboxId>,
+    /// The program that it runs in the background. Written by [`crate::execution::Change::SaveCommand`] alone, so that
+    /// no other write of the row takes a cursor back.
+    pub command: Option<BackgroundCommand>,
     /// When it started.
     pub started_at: Timestamp,
     /// When it ended.

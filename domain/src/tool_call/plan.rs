@@ -16,7 +16,7 @@ use crate::ids::ToolCallId;
 use crate::loop_guard::with_warning;
 use crate::model_call::{RequestedToolCall, ToolDefinition};
 use crate::resource::LoopAction;
-use crate::sandbox::Program;
+use crate::sandbox::{BackgroundCommand, Program};
 
 const BUDGET_EXCEEDED: &str = "BUDGET_EXCEEDED";
 /// Code of a call that was given back before anything of it left.
@@ -94,6 +94,8 @@ pub struct Planned {
 pub enum Todo {
     /// This.
     Do(Invocation),
+    /// Follow a background command that an earlier claim started.
+    Follow(BackgroundCommand),
     /// Nothing: the result is known.
     Done(String),
 }
@@ -304,6 +306,7 @@ fn new_row(
         truncated: false,
         lossy: false,
         sandbox_id: None,
+        command: None,
         started_at: claim.ports.clock.now(),
         ended_at: None,
     }
@@ -315,6 +318,7 @@ pub(crate) fn repeat(claim: &Claim, lost: &ToolCall) -> ToolCall {
         id: ToolCallId::generate(&*claim.ports.clock, &*claim.ports.entropy),
         epoch: claim.journal.epoch(),
         state: ToolCallState::Started,
+        command: None,
         started_at: claim.ports.clock.now(),
         ..lost.clone()
     }

@@ -97,7 +97,8 @@ pub(super) async fn loop_overrides<C: ConnectionTrait>(
         .collect()
 }
 
-/// Sandboxes whose execution has ended or was claimed anew since they were made; of every tenant.
+/// Sandboxes whose execution has ended, or whose claim did not take them over; of every tenant. A claim takes over in the
+/// commit that begins its attempt, and nobody knows before that what it will take.
 pub(super) async fn stray_sandboxes<C: ConnectionTrait>(
     db: &C,
     limit: u32,
@@ -105,7 +106,9 @@ pub(super) async fn stray_sandboxes<C: ConnectionTrait>(
     let columns = SANDBOX_COLUMNS.map(|column| format!("s.{column}")).join(", ");
     let sql = format!(
         "SELECT {columns} FROM sandbox s JOIN execution e ON e.tenant_id = s.tenant_id AND e.id = s.execution_id \
-         WHERE s.state IN (?, ?, ?) AND (e.open_since IS NULL OR s.epoch < e.lease_epoch) \
+         WHERE s.state IN (?, ?, ?) AND (e.open_since IS NULL OR (s.epoch < e.lease_epoch AND EXISTS \
+         (SELECT 1 FROM node_attempt a WHERE a.tenant_id = e.tenant_id AND a.execution_id = e.id \
+         AND a.epoch = e.lease_epoch))) \
          ORDER BY s.created_at, s.id LIMIT ?"
     );
     let states = [SandboxState::Intent, SandboxState::Live, SandboxState::KillPending].map(name);
