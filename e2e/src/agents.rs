@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::Result;
 use crate::client::{Client, text};
+use crate::process::SandboxRuntime;
 
 /// What a test's agent is like.
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub struct AgentSpec {
     pub limits: Value,
     /// How loops are judged; null for the default.
     pub loop_policy: Value,
+    /// The sandbox profile; the seeded one when it is missing and a tool needs one.
+    pub sandbox_profile: Option<String>,
 }
 
 impl AgentSpec {
@@ -32,6 +35,7 @@ impl AgentSpec {
             tools: vec!["note".to_owned()],
             limits: json!({}),
             loop_policy: Value::Null,
+            sandbox_profile: None,
         }
     }
 
@@ -63,7 +67,10 @@ pub async fn create(client: &Client, spec: &AgentSpec) -> Result<String> {
     });
     let model = client.mutate("modelCreate", "ModelCreateInput", "model { id }", model).await?;
     let needs_sandbox = spec.tools.iter().any(|tool| tool != "note");
-    let profile = if needs_sandbox { Some(sandbox_profile(client, &project).await?) } else { None };
+    let profile = match &spec.sandbox_profile {
+        None if needs_sandbox => Some(sandbox_profile(client, &project).await?),
+        chosen => chosen.clone(),
+    };
     let agent = json!({
         "projectId": project, "slug": spec.slug, "name": spec.slug, "publish": true,
         "spec": {
@@ -80,4 +87,30 @@ pub async fn sandbox_profile(client: &Client, project: &str) -> Result<String> {
     let document = "query P($project: ID!) { sandboxProfiles(projectId: $project) { nodes { id slug } } }";
     let data = client.query(document, json!({ "project": project })).await?;
     text(&data, "/sandboxProfiles/nodes/0/id")
+}
+
+/// A sandbox profile on a runtime that is a process of its own, as a server elsewhere would be.
+pub async fn remote_profile(client: &Client, project: &str, slug: &str, runtime: &SandboxRuntime) -> Result<String> {
+    let named = json!({ "projectId": project, "slug": slug, "name": slug });
+    let with = |more: Value| {
+        let mut input = named.clone();
+        if let (Some(input), Some(more)) = (input.as_object_mut(), more.as_object()) {
+            input.extend(more.clone());
+        }
+        input
+    };
+    let key = with(json!({ "secret": runtime.api_key }));
+    let key = client.mutate("credentialCreate", "CredentialCreateInput", "credential { id }", key).await?;
+    let connection = json!({ "baseUrl": runtime.url, "credentialId": text(&key, "/credential/id")? });
+    let connection = with(json!({ "publish": true, "spec": connection }));
+    let (field, input_type) = ("sandboxConnectionCreate", "SandboxConnectionCreateInput");
+    let connection = client.mutate(field, input_type, "sandboxConnection { id }", connection).await?;
+    let profile = json!({
+        "connectionId": text(&connection, "/sandboxConnection/id")?, "image": "vitrine/code",
+        "memoryBytes": "268435456", "diskBytes": "268435456",
+    });
+    let profile = with(json!({ "publish": true, "spec": profile }));
+    let (field, input_type) = ("sandboxProfileCreate", "SandboxProfileCreateInput");
+    let profile = client.mutate(field, input_type, "sandboxProfile { id }", profile).await?;
+    text(&profile, "/sandboxProfile/id")
 }

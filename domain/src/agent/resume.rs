@@ -22,7 +22,7 @@ use crate::money::NanoUsd;
 use crate::resource::{ModelSpec, ResourceVersion, Spec};
 use crate::sandbox::{Sandbox, SandboxTarget, WorkspaceCheckpoint};
 use crate::tool_call::plan::{self, Planned, Todo};
-use crate::tool_call::{SideEffect, ToolCall, ToolCallState, ToolResult, warning_of};
+use crate::tool_call::{SideEffect, ToolCall, ToolCallState, ToolResult, understand, warning_of};
 
 /// What the loop guard had said to the model about a call, by iteration and ordinal.
 type Warnings = BTreeMap<(u32, u32), String>;
@@ -203,14 +203,7 @@ fn lose_model_call(call: &mut ModelCall, now: crate::clock::Timestamp) {
 
 fn close_tool_call(call: &mut ToolCall, now: crate::clock::Timestamp, workspace: &str) -> ToolResult {
     let result = match call.side_effect {
-        SideEffect::SandboxOnly => ToolResult::ended(
-            ToolCallState::Interrupted,
-            "INTERRUPTED",
-            format!(
-                "the worker was lost while this ran; it may have run in part; {workspace}; processes and files outside \
-                 /workspace are gone"
-            ),
-        ),
+        SideEffect::SandboxOnly => ToolResult::interrupted(workspace),
         SideEffect::ReadOnly | SideEffect::Idempotent | SideEffect::SideEffect => {
             ToolResult::ended(ToolCallState::Lost, "LOST", "the worker was lost while this ran")
         }
@@ -394,7 +387,7 @@ async fn replan(claim: &Claim, call: ToolCall, warning: Option<String>) -> Resul
     }
     let arguments = load_text(&*claim.ports.artifacts, claim.scope(), &call.arguments).await?;
     let repeated = plan::repeat(claim, &call);
-    let invocation = plan::understand(&claim.pinned()?.agent.tools, &repeated.tool, &arguments);
+    let invocation = understand(&claim.pinned()?.agent.tools, &repeated.tool, &arguments);
     let invocation = invocation.map_err(|_| Halt::stop(StopCode::Internal, "A lost call cannot be read again."))?;
     let row = repeated.clone();
     let started = plan::started_event(&row, arguments.clone(), invocation.timeout_ms(claim));

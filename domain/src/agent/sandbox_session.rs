@@ -136,7 +136,6 @@ impl SandboxSession {
             Ok(false) | Err(_) => {
                 row.state = if is_usable.is_ok() { SandboxState::Gone } else { SandboxState::KillPending };
                 save(claim, &row, Vec::new()).await?;
-                self.row().was_lost = true;
             }
         }
         self.row().taken = None;
@@ -160,6 +159,24 @@ impl SandboxSession {
             *live = None;
             self.row().was_lost = true;
         }
+    }
+
+    /// Stops using a sandbox in which something may still run, and removes it: nothing may run beside the next tool.
+    pub(crate) async fn give_up(&self, claim: &Claim, id: SandboxId) -> Result<(), Halt> {
+        let given_up = self.live.lock().await.take_if(|(row, _)| row.id == id);
+        let Some((mut row, sandbox)) = given_up else { return Ok(()) };
+        self.row().was_lost = true;
+        if !claim.may_act().await {
+            return Ok(());
+        }
+        let removed = claim.ports.sandboxes.terminate(&sandbox.target, id, Some(&sandbox.remote_id)).await;
+        row.state = if removed.is_ok() { SandboxState::Gone } else { SandboxState::KillPending };
+        save(claim, &row, Vec::new()).await
+    }
+
+    /// What the next sandbox of the execution holds, in words.
+    pub(crate) async fn describe_kept(&self) -> String {
+        WorkspaceCheckpoint::describe(self.workspace.lock().await.checkpoint.as_ref())
     }
 
     /// Removes the sandbox, if there is one, and returns its row as it is to be stored with the end. One that is left to

@@ -6,14 +6,21 @@
 
 mod arguments;
 mod catalogue;
+mod collect;
+mod files;
+mod follow;
+mod invocation;
 mod judge;
 mod model;
 mod output;
 pub mod plan;
+mod program;
 pub mod run;
 
 pub use arguments::{Arguments, fingerprint, parse_strict};
 pub use catalogue::{BuiltInTool, KNOWN_TOOLS, needs_sandbox};
+pub use invocation::Invocation;
+pub(crate) use invocation::understand;
 pub(crate) use judge::warning_of;
 pub use model::{SideEffect, ToolCall, ToolCallState, ToolResult};
 pub use output::CappedOutput;

@@ -71,6 +71,15 @@ impl ToolResult {
         }
     }
 
+    /// It ran in a sandbox that is lost; `workspace` says what the next one holds.
+    pub fn interrupted(workspace: &str) -> Self {
+        let message = format!(
+            "the worker was lost while this ran; it may have run in part; {workspace}; processes and files outside \
+             /workspace are gone"
+        );
+        Self::ended(ToolCallState::Interrupted, "INTERRUPTED", message)
+    }
+
     /// It ended otherwise; the model reads the code and the message.
     pub fn ended(state: ToolCallState, code: &str, message: impl Into<String>) -> Self {
         let message = message.into();

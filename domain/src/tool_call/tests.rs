@@ -1,4 +1,3 @@
-use super::plan::{Invocation, understand};
 use super::*;
 use crate::sandbox::Program;
 

@@ -1,6 +1,8 @@
 //! Measures speed and size of the release build and prints them as a table; `make bench` runs it. It asserts nothing.
 //!
-//! `bench iterations` measures only that: one or more of `starts`, `tokens`, `iterations`, `sandboxes`.
+//! `bench iterations` measures only that: one or more of `starts`, `tokens`, `iterations`, `sandboxes`, `output`, `churn`.
+
+mod output;
 
 use std::io::Write;
 use std::path::Path;
@@ -55,6 +57,12 @@ async fn measure() -> Result {
     }
     if wants("sandboxes") {
         sandboxes(&client).await?;
+    }
+    if wants("output") {
+        output::output(&client, &server).await?;
+    }
+    if wants("churn") {
+        output::churn(&client).await?;
     }
     Ok(())
 }

@@ -1,0 +1,72 @@
+//! Collects what a call left in `outputs/`.
+
+use bytes::Bytes;
+
+use super::model::ToolCall;
+use crate::agent::Claim;
+use crate::artifact::{Artifact, ArtifactKind, media_type, sha256_hex};
+use crate::event::Event;
+use crate::ids::ArtifactId;
+use crate::sandbox::LiveSandbox;
+
+/// What a call left in `outputs/`.
+#[derive(Default)]
+pub(super) struct Outputs {
+    pub files: Vec<(Artifact, Bytes)>,
+    /// Say what of it could not be kept.
+    pub warnings: Vec<Event>,
+    /// Output that is told with the end of the call, for it would be told again if it came before.
+    pub last_words: Vec<Event>,
+}
+
+/// New and changed files in `outputs/`. A collection that fails leaves the tool's result as it is, with a warning.
+pub(super) async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbox) -> Outputs {
+    let found = match claim.ports.sandboxes.collect(&claim.call_context(), sandbox).await {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::warn!(execution.id = %claim.execution.id, error.code = error.code, "outputs were not collected");
+            let message = format!("The files in outputs/ could not be collected. {error}");
+            return Outputs { warnings: vec![warning_event("OUTPUTS_NOT_COLLECTED", message)], ..Outputs::default() };
+        }
+    };
+    let artifact = |name: String, bytes: &Bytes| Artifact {
+        id: ArtifactId::generate(&*claim.ports.clock, &*claim.ports.entropy),
+        execution_id: claim.execution.id,
+        kind: ArtifactKind::Output,
+        media_type: media_type(&name).to_owned(),
+        byte_size: bytes.len() as u64,
+        sha256: sha256_hex(bytes),
+        tool_call_id: Some(call.id),
+        created_at: claim.ports.clock.now(),
+        name,
+    };
+    let left_out = found.left_out;
+    Outputs {
+        files: found
+            .files
+            .into_iter()
+            .map(|file| (artifact(file.name, &file.bytes), file.bytes))
+            .filter(|(artifact, _)| !claim.sandbox.has_collected(&artifact.name, &artifact.sha256))
+            .collect(),
+        warnings: Vec::from_iter((left_out > 0).then(|| {
+            let message =
+                format!("Left out of the artifacts, being too many or too large: {left_out} files in outputs/.");
+            warning_event("OUTPUTS_LEFT_OUT", message)
+        })),
+        last_words: Vec::new(),
+    }
+}
+
+fn warning_event(code: &str, message: String) -> Event {
+    Event::WarningRaised { code: code.to_owned(), message }
+}
+
+pub(super) fn created_event(artifact: &Artifact) -> Event {
+    Event::ArtifactCreated {
+        artifact_id: artifact.id,
+        name: artifact.name.clone(),
+        media_type: artifact.media_type.clone(),
+        byte_size: artifact.byte_size,
+        sha256: artifact.sha256.clone(),
+    }
+}

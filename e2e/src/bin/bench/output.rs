@@ -1,0 +1,149 @@
+//! Output of programs on its way to a subscriber, beside the official Python SDK that reads the same bytes from the same
+//! server; and many sandboxes that come and go.
+
+use std::process::Command;
+use std::time::Instant;
+
+use e2e::Result;
+use e2e::agents::{AgentSpec, create, project, remote_profile};
+use e2e::client::{Client, text};
+use e2e::follow::Follower;
+use e2e::process::{SandboxRuntime, Server};
+use e2e::python::install;
+use futures_util::future::try_join_all;
+use serde_json::{Value, json};
+
+use crate::{cpu, print, status_kib};
+
+const MIB: u64 = 1024 * 1024;
+/// A program that prints a lot: the log keeps its head and its tail.
+const LONG_BYTES: u64 = 1024 * MIB;
+/// The SDK keeps everything that it reads, so it is given less.
+const LONG_BYTES_OF_THE_SDK: u64 = 128 * MIB;
+/// A program whose output the log keeps whole, and how often it runs.
+const SHORT_BYTES: u64 = 192 * 1024;
+const SHORT_RUNS: u64 = 100;
+const CHURN: usize = 200;
+const CHURN_AT_ONCE: usize = 20;
+
+/// What a reader did.
+struct Reading {
+    bytes: u64,
+    cpu_seconds: f64,
+}
+
+impl Reading {
+    fn mib_per_cpu_second(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52 bytes")]
+        let bytes = self.bytes as f64;
+        bytes / 1_048_576.0 / self.cpu_seconds
+    }
+}
+
+/// Bytes per CPU second of the server, and of the SDK.
+pub async fn output(client: &Client, server: &Server) -> Result {
+    let state = tempfile::tempdir()?;
+    let runtime = SandboxRuntime::start(state.path())?;
+    let project = project(client).await?;
+    let profile = remote_profile(client, &project, "output", &runtime).await?;
+    let spec = AgentSpec {
+        sandbox_profile: Some(profile),
+        limits: json!({ "maxIterations": 1000, "maxModelCalls": 1000, "maxToolCalls": 1000 }),
+        loop_policy: json!({ "onLoop": "WARN", "maxIdenticalCalls": 1_000_000 }),
+        ..AgentSpec::new("output", "tools").with_sandbox()
+    };
+    let agent = create(client, &spec).await?;
+
+    let before_kib = status_kib(server.pid(), "VmRSS")?;
+    let ours = read_by_vitrine(client, server, &agent, 1, LONG_BYTES).await?;
+    let grown_mib = (status_kib(server.pid(), "VmHWM")? - before_kib) / 1024.0;
+    let theirs = read_by_the_sdk(&runtime, 1, LONG_BYTES_OF_THE_SDK)?;
+    compare("1 GiB of one program", &ours, &theirs)?;
+    print("memory that 1 GiB of output takes at its peak, MiB", "flat", vec![grown_mib])?;
+
+    let ours = read_by_vitrine(client, server, &agent, SHORT_RUNS, SHORT_BYTES).await?;
+    let theirs = read_by_the_sdk(&runtime, SHORT_RUNS, SHORT_BYTES)?;
+    compare("100 times 192 KiB, all of it in the log", &ours, &theirs)
+}
+
+fn compare(what: &str, ours: &Reading, theirs: &Reading) -> Result {
+    print(&format!("{what}: MiB per CPU second of the server"), "", vec![ours.mib_per_cpu_second()])?;
+    print(&format!("{what}: the same of the Python SDK"), "", vec![theirs.mib_per_cpu_second()])?;
+    let ratio = ours.mib_per_cpu_second() / theirs.mib_per_cpu_second();
+    print(&format!("{what}: times the SDK"), "> 5", vec![ratio])
+}
+
+fn printing(bytes: u64) -> String {
+    format!("yes 'a line of output that is as long as a line of output usually is, or a little more' | head -c {bytes}")
+}
+
+/// One execution with `runs` tool calls, followed by a subscriber from its first event to its last.
+async fn read_by_vitrine(client: &Client, server: &Server, agent: &str, runs: u64, bytes: u64) -> Result<Reading> {
+    let command = json!([{ "tool": "run_shell", "arguments": { "command": printing(bytes) } }]);
+    let calls: Vec<_> = (0..runs).map(|_| command.clone()).collect();
+    let task = json!({ "calls": calls, "answer": "done" });
+    let before = cpu(server.pid())?;
+    let id = client.start(agent, &task.to_string(), &format!("output-{runs}-{bytes}")).await?;
+    let mut follower = Follower::open(client, &id, None).await?;
+    let (mut seen, mut omitted) = (0, 0);
+    while let Some(event) = follower.next().await? {
+        let event: Value = serde_json::from_str(&event.payload)?;
+        match event["kind"].as_str() {
+            Some("SandboxOutput") => seen += event["text"].as_str().map_or(0, str::len) as u64,
+            Some("OutputTruncated") => omitted += event["omittedBytes"].as_u64().unwrap_or(0),
+            _ => {}
+        }
+    }
+    let cpu_seconds = (cpu(server.pid())? - before).as_secs_f64();
+    if seen + omitted != runs * bytes {
+        let ended = client.execution(&id).await?;
+        return Err(format!("{seen} bytes seen and {omitted} omitted of {}: {ended}", runs * bytes).into());
+    }
+    Ok(Reading { bytes: runs * bytes, cpu_seconds })
+}
+
+fn read_by_the_sdk(runtime: &SandboxRuntime, runs: u64, bytes: u64) -> Result<Reading> {
+    let commands = install("opensandbox-clients")?;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/opensandbox-clients/read_output.py");
+    let output = Command::new(commands.join("python"))
+        .args([script, runtime.url.trim_start_matches("http://"), &runtime.api_key, &printing(bytes)])
+        .arg(runs.to_string())
+        .output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into());
+    }
+    let told: Value = serde_json::from_slice(&output.stdout)?;
+    let read = told["bytes"].as_u64().ok_or("the SDK counted nothing")?;
+    if read != runs * bytes {
+        return Err(format!("the SDK read {read} bytes of {}", runs * bytes).into());
+    }
+    Ok(Reading { bytes: read, cpu_seconds: told["cpu_seconds"].as_f64().ok_or("no CPU time")? })
+}
+
+/// Executions that need a fresh sandbox each, a number of them at one time; afterwards no sandbox is left.
+pub async fn churn(client: &Client) -> Result {
+    let agent = create(client, &AgentSpec::new("churn", "tools").with_sandbox()).await?;
+    let calls = json!([[{ "tool": "run_shell", "arguments": { "command": "echo here" } }]]);
+    let task = json!({ "calls": calls, "answer": "done" }).to_string();
+    let began = Instant::now();
+    let mut ids = Vec::new();
+    for round in 0..CHURN / CHURN_AT_ONCE {
+        let keys: Vec<_> = (0..CHURN_AT_ONCE).map(|number| format!("churn-{round}-{number}")).collect();
+        ids.extend(try_join_all(keys.iter().map(|key| client.start(&agent, &task, key))).await?);
+        try_join_all(ids.iter().rev().take(CHURN_AT_ONCE).map(|id| client.ended(id))).await?;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let document = "query S($id: ID!) { execution(id: $id) { status sandboxes { state } } }";
+    let mut lost = 0;
+    for id in &ids {
+        let data = client.query(document, json!({ "id": id })).await?;
+        let is_gone = |sandbox: &Value| sandbox["state"] == "GONE";
+        let sandboxes = data.pointer("/execution/sandboxes").and_then(Value::as_array).ok_or("no sandboxes")?;
+        let is_fine = text(&data, "/execution/status")? == "SUCCEEDED" && sandboxes.iter().all(is_gone);
+        lost += u32::from(!is_fine || sandboxes.is_empty());
+    }
+    print("200 sandboxes, 20 at a time: lost", "0", vec![f64::from(lost)])?;
+    #[expect(clippy::cast_precision_loss, reason = "a small number")]
+    let each = seconds * 1000.0 / CHURN as f64;
+    print("200 sandboxes, 20 at a time: ms for each", "", vec![each])
+}
