@@ -24,7 +24,9 @@ use crate::sandbox::{LiveSandbox, SandboxError};
 /// ends the execution, the calls before the one that it caught run first.
 pub async fn run_all(claim: &Claim, planned: Vec<Planned>) -> Result<Vec<(ToolCallId, String)>, Halt> {
     let stop = loop_stop(claim, planned.iter().map(|planned| &planned.call))?;
-    let ended = join_all(planned.into_iter().map(|planned| one(claim, planned))).await;
+    let mut ended = join_all(planned.into_iter().map(|planned| one(claim, planned))).await;
+    // A call that is left open is the next claim's, and so is the execution, however the other calls ended.
+    ended.sort_by_key(|ended| ended.as_ref().err().is_none_or(Halt::ends_execution));
     let results = ended.into_iter().collect::<Result<_, _>>()?;
     stop.map_or(Ok(results), Err)
 }
