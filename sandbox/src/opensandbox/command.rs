@@ -170,6 +170,20 @@ pub struct CommandStatus {
     pub finished_at: Option<OffsetDateTime>,
 }
 
+impl CommandStatus {
+    /// How the command ended, as far as its status says. `Unknown` while it is running or when no exit code is there.
+    #[must_use]
+    pub fn end(&self) -> CommandEnd {
+        match (self.exit_code, &self.error) {
+            _ if self.is_running => CommandEnd::Unknown,
+            (Some(-1), _) => CommandEnd::Killed,
+            (Some(code), _) => CommandEnd::Exited(code),
+            (None, Some(error)) => CommandEnd::StartFailed(error.clone()),
+            (None, None) => CommandEnd::Unknown,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct RawStatus {
     running: bool,

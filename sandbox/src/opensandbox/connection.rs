@@ -35,6 +35,8 @@ pub struct Timeouts {
     pub tail: Duration,
     /// For a killed sandbox to be gone.
     pub destroy: Duration,
+    /// For a server that is away to come back while a background command is followed.
+    pub away: Duration,
 }
 
 impl Default for Timeouts {
@@ -49,6 +51,7 @@ impl Default for Timeouts {
             interrupt_grace: Duration::from_secs(6),
             tail: Duration::ZERO,
             destroy: Duration::from_secs(30),
+            away: Duration::from_secs(120),
         }
     }
 }

@@ -13,6 +13,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::error::Error;
+use super::network_policy::NetworkPolicy;
 
 /// The metadata key that holds our own id of a sandbox.
 pub const LABEL_KEY: &str = "vitrine.sandbox";
@@ -72,6 +73,11 @@ pub struct CreateSandbox {
     pub metadata: BTreeMap<String, String>,
     /// Extensions of the server. They can widen a sandbox: never pass a user's through.
     pub extensions: BTreeMap<String, String>,
+    /// Which hosts may be reached. `None` leaves the network open, so a closed network is a policy, too.
+    pub network_policy: Option<NetworkPolicy>,
+    /// Asks for a token without which nobody reaches the sandbox, for a server that others use as well. Its endpoints
+    /// are refused without that token.
+    pub secure_access: bool,
 }
 
 impl fmt::Debug for CreateSandbox {
@@ -82,6 +88,8 @@ impl fmt::Debug for CreateSandbox {
             .field("resource_limits", &self.resource_limits)
             .field("time_to_live", &self.time_to_live)
             .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("network_policy", &self.network_policy)
+            .field("secure_access", &self.secure_access)
             .finish_non_exhaustive()
     }
 }
@@ -100,6 +108,8 @@ impl CreateSandbox {
             env: BTreeMap::new(),
             metadata: BTreeMap::new(),
             extensions: BTreeMap::new(),
+            network_policy: None,
+            secure_access: false,
         }
     }
 
@@ -127,6 +137,12 @@ impl CreateSandbox {
         }
         if !self.extensions.is_empty() {
             body["extensions"] = json!(self.extensions);
+        }
+        if let Some(policy) = &self.network_policy {
+            body["networkPolicy"] = policy.to_json()?;
+        }
+        if self.secure_access {
+            body["secureAccess"] = true.into();
         }
         Ok(body)
     }

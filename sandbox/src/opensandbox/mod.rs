@@ -21,7 +21,9 @@ mod connection;
 mod endpoint;
 mod error;
 mod files;
+mod follow;
 mod lifecycle;
+mod network_policy;
 mod output;
 mod redact;
 mod reply;
@@ -31,6 +33,7 @@ mod stream;
 mod supervise;
 mod transfer;
 mod transport;
+mod utf8;
 
 pub use client::Client;
 pub use command::{CommandEnd, CommandOutcome, CommandRequest, CommandStatus, Interrupt, LogChunk, Program, User};
@@ -38,9 +41,11 @@ pub use connection::{Connection, Plaintext, Route, Timeouts};
 pub use endpoint::Endpoint;
 pub use error::{Deadline, Error, ErrorClass, Reply};
 pub use files::{FileInfo, FileKind, FileMode, Move};
+pub use follow::{FollowOutcome, LogPiece, LogSink};
 pub use lifecycle::{
     CreateSandbox, LABEL_KEY, ListFilter, RegistryLogin, SandboxInfo, SandboxLabel, SandboxPage, SandboxState,
 };
+pub use network_policy::{EgressAction, EgressRule, NetworkPolicy};
 pub use output::{Captured, OutputSink, OutputStream, OutputWire};
 pub use sandbox::{EXECD_PORT, Metrics, Sandbox};
 pub use transfer::{ByteRange, Download, Downloaded, Upload};

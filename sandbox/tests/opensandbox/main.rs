@@ -5,6 +5,8 @@ mod commands;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
+mod follow;
+#[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
 mod support;

@@ -1,0 +1,191 @@
+//! A Network Policy says which hosts the programs of a sandbox may reach.
+//!
+//! Rule: what is not sent is open. A policy is therefore always written out whole, default and list alike: servers take
+//! a missing policy for an open network, and read `{}` now as everything and now as nothing.
+
+use serde_json::{Value, json};
+use url::Host;
+
+use super::error::Error;
+
+const MAX_RULES: usize = 4096;
+const MAX_NAME_BYTES: usize = 253;
+const MAX_LABEL_BYTES: usize = 63;
+
+/// What becomes of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EgressAction {
+    /// It is let through.
+    Allow,
+    /// It is refused.
+    Deny,
+}
+
+impl EgressAction {
+    /// The word of the protocol.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// What becomes of connections to some hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct EgressRule {
+    /// What becomes of them.
+    pub action: EgressAction,
+    /// A host name, `*.name` for every name below it but not itself, an IP address, or a CIDR block. Servers compare
+    /// addresses and blocks only in their stricter mode.
+    pub target: String,
+}
+
+impl EgressRule {
+    /// A rule that lets connections through.
+    #[must_use]
+    pub fn allow(target: impl Into<String>) -> Self {
+        Self { action: EgressAction::Allow, target: target.into() }
+    }
+
+    /// A rule that refuses connections.
+    #[must_use]
+    pub fn deny(target: impl Into<String>) -> Self {
+        Self { action: EgressAction::Deny, target: target.into() }
+    }
+
+    /// Whether it is about this host name or address. A block covers nothing here: names are not resolved.
+    #[must_use]
+    pub fn covers(&self, host: &str) -> bool {
+        let (target, host) = (self.target.to_ascii_lowercase(), host.to_ascii_lowercase());
+        match target.strip_prefix('*') {
+            // The dot stays: `*.example.com` covers neither `example.com` nor `badexample.com`.
+            Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
+            None => target == host,
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Result<Value, Error> {
+        if !is_target(&self.target) {
+            return Err(Error::invalid(
+                "target of an egress rule is neither a host name, `*.name`, an address nor a block",
+            ));
+        }
+        Ok(json!({ "action": self.action.as_str(), "target": self.target }))
+    }
+}
+
+/// Which hosts may be reached. The first rule that covers a host decides; the default decides about the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkPolicy {
+    /// What becomes of a connection that no rule covers.
+    pub default_action: EgressAction,
+    /// The rules, in order.
+    pub egress: Vec<EgressRule>,
+}
+
+impl NetworkPolicy {
+    /// No host at all.
+    #[must_use]
+    pub fn deny_all() -> Self {
+        Self { default_action: EgressAction::Deny, egress: Vec::new() }
+    }
+
+    /// These hosts and no others.
+    #[must_use]
+    pub fn allow_only<S: Into<String>>(targets: impl IntoIterator<Item = S>) -> Self {
+        Self { default_action: EgressAction::Deny, egress: targets.into_iter().map(EgressRule::allow).collect() }
+    }
+
+    /// What becomes of a connection to this host name.
+    #[must_use]
+    pub fn verdict(&self, host: &str) -> EgressAction {
+        self.egress.iter().find(|rule| rule.covers(host)).map_or(self.default_action, |rule| rule.action)
+    }
+
+    pub(super) fn to_json(&self) -> Result<Value, Error> {
+        if self.egress.len() > MAX_RULES {
+            return Err(Error::invalid(format!("network policy has more than {MAX_RULES} rules")));
+        }
+        let egress = self.egress.iter().map(EgressRule::to_json).collect::<Result<Vec<_>, _>>()?;
+        Ok(json!({ "defaultAction": self.default_action.as_str(), "egress": egress }))
+    }
+}
+
+fn is_target(target: &str) -> bool {
+    if let Some((address, bits)) = target.split_once('/') {
+        let max_bits = match Host::parse(&bracketed(address)) {
+            Ok(Host::Ipv4(ip)) if ip.to_string() == address => 32,
+            Ok(Host::Ipv6(_)) => 128,
+            Ok(Host::Domain(_) | Host::Ipv4(_)) | Err(_) => return false,
+        };
+        return bits.parse::<u8>().is_ok_and(|bits| bits <= max_bits);
+    }
+    if target.parse::<std::net::IpAddr>().is_ok() {
+        return true;
+    }
+    let name = target.strip_prefix("*.").unwrap_or(target);
+    let is_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_label = |label: &str| {
+        (1..=MAX_LABEL_BYTES).contains(&label.len())
+            && label.bytes().all(is_byte)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    name.len() <= MAX_NAME_BYTES && name.split('.').all(is_label)
+}
+
+fn bracketed(address: &str) -> String {
+    if address.contains(':') { format!("[{address}]") } else { address.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_a_policy_out_whole_row_62() {
+        assert_eq!(NetworkPolicy::deny_all().to_json().unwrap(), json!({"defaultAction": "deny", "egress": []}));
+        let policy = NetworkPolicy {
+            default_action: EgressAction::Allow,
+            egress: vec![EgressRule::deny("10.0.0.0/8"), EgressRule::allow("*.example.com")],
+        };
+        let expected = json!({
+            "defaultAction": "allow",
+            "egress": [{"action": "deny", "target": "10.0.0.0/8"}, {"action": "allow", "target": "*.example.com"}],
+        });
+        assert_eq!(policy.to_json().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_wildcard_covers_every_name_below_and_not_its_own_w30() {
+        let policy = NetworkPolicy::allow_only(["*.example.com", "Other.example"]);
+        for host in ["a.example.com", "a.b.EXAMPLE.com", "other.example"] {
+            assert_eq!(policy.verdict(host), EgressAction::Allow, "{host}");
+        }
+        for host in ["example.com", "badexample.com", "a.example.com.evil.example", "x.other.example", ""] {
+            assert_eq!(policy.verdict(host), EgressAction::Deny, "{host}");
+        }
+    }
+
+    #[test]
+    fn the_first_rule_that_covers_decides() {
+        let mut policy = NetworkPolicy::allow_only(["*.example.com"]);
+        policy.egress.insert(0, EgressRule::deny("secret.example.com"));
+        assert_eq!(policy.verdict("secret.example.com"), EgressAction::Deny);
+        assert_eq!(policy.verdict("a.example.com"), EgressAction::Allow);
+    }
+
+    #[test]
+    fn refuses_targets_that_are_no_hosts() {
+        for bad in
+            ["", "*", "*.", "a..b", "a b", "http://a", "a:80", "a/b", "10.0.0.0/33", "*.*.a", "-a", "ä", "::1/129"]
+        {
+            assert!(EgressRule::allow(bad).to_json().is_err(), "{bad}");
+        }
+        for good in ["a", "a.example", "*.a.example", "1.2.3.4", "::1", "10.0.0.0/8", "fd00::/8", "_dmarc.example"] {
+            assert!(EgressRule::allow(good).to_json().is_ok(), "{good}");
+        }
+    }
+}
