@@ -10,6 +10,7 @@
 //! - [`books`]: what must be true of an execution that has ended.
 //! - [`leftovers`]: what a server has left on its host.
 //! - [`mariadb`]: a database server for tests with several replicas.
+//! - [`replicas`]: two servers on one database.
 //! - [`random`]: numbers that are the same in each run.
 
 pub mod agents;
@@ -22,6 +23,7 @@ pub mod node;
 pub mod process;
 pub mod python;
 pub mod random;
+pub mod replicas;
 pub mod stored;
 
 /// What a test says when something that must work does not.

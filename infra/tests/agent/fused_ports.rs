@@ -18,9 +18,10 @@ use domain::execution::{
 use domain::ids::{PrincipalId, ResourceId, SandboxId};
 use domain::model_call::{DeltaSink, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::sandbox::{
-    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, Sandbox, SandboxError,
-    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    BackgroundCommand, Collected, CursorSink, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
+    OutputStream, Program, Sandbox, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::step::{Fuse, Step};
 
@@ -224,6 +225,19 @@ impl OutputSink for FusedOutput<'_> {
     }
 }
 
+struct FusedPieces<'a> {
+    inner: &'a dyn CursorSink,
+    fuse: &'a Fuse,
+}
+
+#[async_trait]
+impl CursorSink for FusedPieces<'_> {
+    async fn piece(&self, text: &str, cursor: u64) {
+        self.fuse.reach(Step::AfterToolSend).await;
+        self.inner.piece(text, cursor).await;
+    }
+}
+
 #[async_trait]
 impl SandboxRuntime for Fused<dyn SandboxRuntime> {
     async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
@@ -241,6 +255,33 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         self.fuse.reach(Step::BeforeToolSend).await;
         let output = FusedOutput { inner: output, fuse: &self.fuse };
         pass!(self, execute(context, sandbox, program, timeout, &output))
+    }
+
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        pass!(self, is_usable(context, sandbox))
+    }
+
+    async fn start(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError> {
+        self.fuse.reach(Step::BeforeToolSend).await;
+        pass!(self, start(context, sandbox, program, limit))
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn CursorSink,
+    ) -> Result<Followed, SandboxError> {
+        let output = FusedPieces { inner: output, fuse: &self.fuse };
+        pass!(self, follow(context, sandbox, command, let_go, &output))
     }
 
     async fn upload(

@@ -11,11 +11,13 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, SandboxError,
-    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    BackgroundCommand, Collected, CursorSink, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
+    OutputStream, Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
 use tokio::sync::{Barrier, Semaphore};
+use tokio_util::sync::CancellationToken;
 
+use crate::played_background::PlayedBackground;
 use crate::played_files::PlayedFiles;
 
 pub struct PlayedSandbox {
@@ -25,6 +27,7 @@ pub struct PlayedSandbox {
     meeting: Barrier,
     is_stuck: AtomicBool,
     gate: Semaphore,
+    pub background: PlayedBackground,
 }
 
 /// How many commands `meet` brings together.
@@ -39,6 +42,7 @@ impl PlayedSandbox {
             meeting: Barrier::new(MEETING),
             is_stuck: AtomicBool::new(false),
             gate: Semaphore::new(0),
+            background: PlayedBackground::default(),
         }
     }
 
@@ -60,6 +64,11 @@ impl PlayedSandbox {
     /// Sandboxes that were made and not removed.
     pub fn live(&self) -> usize {
         self.live.lock().unwrap().len()
+    }
+
+    /// Every sandbox ends, as when its server does.
+    pub fn end_all(&self) {
+        self.live.lock().unwrap().clear();
     }
 
     /// The files that were read as a whole, in order.
@@ -134,6 +143,35 @@ impl SandboxRuntime for PlayedSandbox {
             output.output(OutputStream::Stdout, word).await;
         }
         Ok(Exit::Code(i32::from(command.starts_with("fail"))))
+    }
+
+    async fn is_usable(&self, _: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        Ok(self.files(sandbox, |_| ()).is_ok())
+    }
+
+    async fn start(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        _: Duration,
+    ) -> Result<Start, SandboxError> {
+        let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program;
+        self.commands.lock().unwrap().push(command.clone());
+        let printed = self.files(sandbox, |files| files.run(command))?;
+        Ok(Start::Started(self.background.start(printed.as_deref().unwrap_or(command))))
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn CursorSink,
+    ) -> Result<Followed, SandboxError> {
+        self.files(sandbox, |_| ())?;
+        Ok(self.background.follow(context, command, let_go, &self.gate, output).await)
     }
 
     async fn upload(

@@ -17,16 +17,7 @@ pub(super) async fn execute(
     timeout: Duration,
     output: &dyn OutputSink,
 ) -> Result<Exit, SandboxError> {
-    let prepared = prepare(program, &run_name()?);
-    if let Some((path, source)) = &prepared.file {
-        let upload = Upload { path: path.clone(), mode: None, size_bytes: source.len() as u64 };
-        let source = std::io::Cursor::new(source.clone().into_bytes());
-        remote.upload(&upload, source).await.map_err(|error| failure(&error))?;
-    }
-    let mut request = CommandRequest::shell(prepared.command);
-    request.cwd = Some(WORKSPACE.to_owned());
-    request.env = prepared.env;
-    request.timeout = Some(timeout.min(context.time_left));
+    let request = request(remote, program, timeout.min(context.time_left)).await?;
     match remote.run(&request, &mut Forward(output), &context.cancel).await {
         Ok(outcome) => {
             if !outcome.is_stopped {
@@ -40,6 +31,25 @@ pub(super) async fn execute(
     }
 }
 
+/// The command that runs a program, whose source is in the sandbox when this returns.
+pub(super) async fn request(
+    remote: &Sandbox,
+    program: &Program,
+    timeout: Duration,
+) -> Result<CommandRequest, SandboxError> {
+    let prepared = prepare(program, &run_name()?);
+    if let Some((path, source)) = &prepared.file {
+        let upload = Upload { path: path.clone(), mode: None, size_bytes: source.len() as u64 };
+        let source = std::io::Cursor::new(source.clone().into_bytes());
+        remote.upload(&upload, source).await.map_err(|error| failure(&error))?;
+    }
+    let mut request = CommandRequest::shell(prepared.command);
+    request.cwd = Some(WORKSPACE.to_owned());
+    request.env = prepared.env;
+    request.timeout = Some(timeout);
+    Ok(request)
+}
+
 /// Programs of one sandbox may run side by side: each gets a directory of its own.
 fn run_name() -> Result<String, SandboxError> {
     let mut random = [0_u8; 8];
@@ -51,7 +61,7 @@ fn run_name() -> Result<String, SandboxError> {
     Ok(data_encoding::HEXLOWER.encode(&random))
 }
 
-fn exit(end: CommandEnd) -> Exit {
+pub(super) fn exit(end: CommandEnd) -> Exit {
     match end {
         CommandEnd::Exited(code) => Exit::Code(code),
         CommandEnd::Killed => Exit::Killed,

@@ -9,6 +9,7 @@ mod clients;
 mod collect;
 mod execute;
 mod failure;
+mod follow;
 mod request;
 mod workspace;
 
@@ -19,9 +20,10 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, SandboxError, SandboxRequest,
-    SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    BackgroundCommand, Collected, CursorSink, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program,
+    SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
+use tokio_util::sync::CancellationToken;
 
 pub use clients::{LocalTier, SandboxManager};
 
@@ -66,6 +68,34 @@ impl SandboxRuntime for SandboxManager {
     ) -> Result<Exit, SandboxError> {
         let remote = self.attach(sandbox).await?;
         execute::execute(&remote, context, program, timeout, output).await
+    }
+
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        let label = label(sandbox.id)?;
+        follow::is_usable(&self.attach(sandbox).await?, &label, context).await
+    }
+
+    async fn start(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        let request = execute::request(&remote, program, limit).await?;
+        follow::start(&remote, &request).await
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn CursorSink,
+    ) -> Result<Followed, SandboxError> {
+        follow::follow(&self.attach(sandbox).await?, context, command, let_go, output).await
     }
 
     async fn upload(
