@@ -24,10 +24,12 @@ impl CappedOutput {
         let split = (0..=room.min(piece.len())).rev().find(|at| piece.is_char_boundary(*at)).unwrap_or(0);
         let (head, rest) = piece.split_at(split);
         self.head.push_str(head);
-        self.tail.extend(rest.bytes());
-        let excess = self.tail.len().saturating_sub(self.tail_limit);
+        // Of a long piece only the end can stay.
+        let (dropped, kept) = rest.as_bytes().split_at(rest.len().saturating_sub(self.tail_limit));
+        let excess = (self.tail.len() + kept.len()).saturating_sub(self.tail_limit);
         self.tail.drain(..excess);
-        self.omitted_bytes += excess as u64;
+        self.tail.extend(kept);
+        self.omitted_bytes += (dropped.len() + excess) as u64;
         head
     }
 

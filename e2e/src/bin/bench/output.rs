@@ -20,9 +20,10 @@ const MIB: u64 = 1024 * 1024;
 const LONG_BYTES: u64 = 1024 * MIB;
 /// The SDK keeps everything that it reads, so it is given less.
 const LONG_BYTES_OF_THE_SDK: u64 = 128 * MIB;
-/// A program whose output the log keeps whole, and how often it runs.
-const SHORT_BYTES: u64 = 192 * 1024;
-const SHORT_RUNS: u64 = 100;
+/// Programs whose output the log keeps whole, side by side, and how often.
+const SHORT_BYTES: u64 = 256 * 1024;
+const SIDE_BY_SIDE: u64 = 16;
+const ROUNDS: u64 = 10;
 const CHURN: usize = 200;
 const CHURN_AT_ONCE: usize = 20;
 
@@ -55,15 +56,15 @@ pub async fn output(client: &Client, server: &Server) -> Result {
     let agent = create(client, &spec).await?;
 
     let before_kib = status_kib(server.pid(), "VmRSS")?;
-    let ours = read_by_vitrine(client, server, &agent, 1, LONG_BYTES).await?;
+    let ours = read_by_vitrine(client, server, &agent, [1, 1, LONG_BYTES]).await?;
     let grown_mib = (status_kib(server.pid(), "VmHWM")? - before_kib) / 1024.0;
     let theirs = read_by_the_sdk(&runtime, 1, LONG_BYTES_OF_THE_SDK)?;
     compare("1 GiB of one program", &ours, &theirs)?;
     print("memory that 1 GiB of output takes at its peak, MiB", "flat", vec![grown_mib])?;
 
-    let ours = read_by_vitrine(client, server, &agent, SHORT_RUNS, SHORT_BYTES).await?;
-    let theirs = read_by_the_sdk(&runtime, SHORT_RUNS, SHORT_BYTES)?;
-    compare("100 times 192 KiB, all of it in the log", &ours, &theirs)
+    let ours = read_by_vitrine(client, server, &agent, [ROUNDS, SIDE_BY_SIDE, SHORT_BYTES]).await?;
+    let theirs = read_by_the_sdk(&runtime, ROUNDS * SIDE_BY_SIDE, SHORT_BYTES)?;
+    compare("160 times 256 KiB, all of it in the log", &ours, &theirs)
 }
 
 fn compare(what: &str, ours: &Reading, theirs: &Reading) -> Result {
@@ -77,13 +78,20 @@ fn printing(bytes: u64) -> String {
     format!("yes 'a line of output that is as long as a line of output usually is, or a little more' | head -c {bytes}")
 }
 
-/// One execution with `runs` tool calls, followed by a subscriber from its first event to its last.
-async fn read_by_vitrine(client: &Client, server: &Server, agent: &str, runs: u64, bytes: u64) -> Result<Reading> {
-    let command = json!([{ "tool": "run_shell", "arguments": { "command": printing(bytes) } }]);
-    let calls: Vec<_> = (0..runs).map(|_| command.clone()).collect();
+/// One execution whose replies ask for programs side by side, followed by a subscriber from its first event to its last.
+async fn read_by_vitrine(
+    client: &Client,
+    server: &Server,
+    agent: &str,
+    [rounds, side_by_side, bytes]: [u64; 3],
+) -> Result<Reading> {
+    let command = json!({ "tool": "run_shell", "arguments": { "command": printing(bytes) } });
+    let reply: Vec<_> = (0..side_by_side).map(|_| command.clone()).collect();
+    let calls: Vec<_> = (0..rounds).map(|_| reply.clone()).collect();
     let task = json!({ "calls": calls, "answer": "done" });
+    let total = rounds * side_by_side * bytes;
     let before = cpu(server.pid())?;
-    let id = client.start(agent, &task.to_string(), &format!("output-{runs}-{bytes}")).await?;
+    let id = client.start(agent, &task.to_string(), &format!("output-{rounds}-{bytes}")).await?;
     let mut follower = Follower::open(client, &id, None).await?;
     let (mut seen, mut omitted) = (0, 0);
     while let Some(event) = follower.next().await? {
@@ -95,11 +103,11 @@ async fn read_by_vitrine(client: &Client, server: &Server, agent: &str, runs: u6
         }
     }
     let cpu_seconds = (cpu(server.pid())? - before).as_secs_f64();
-    if seen + omitted != runs * bytes {
+    if seen + omitted != total {
         let ended = client.execution(&id).await?;
-        return Err(format!("{seen} bytes seen and {omitted} omitted of {}: {ended}", runs * bytes).into());
+        return Err(format!("{seen} bytes seen and {omitted} omitted of {total}: {ended}").into());
     }
-    Ok(Reading { bytes: runs * bytes, cpu_seconds })
+    Ok(Reading { bytes: total, cpu_seconds })
 }
 
 fn read_by_the_sdk(runtime: &SandboxRuntime, runs: u64, bytes: u64) -> Result<Reading> {

@@ -1,5 +1,7 @@
 //! An Event is what one frame of a command's stream says.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -81,8 +83,8 @@ impl EventDecoder {
 /// The events of a frame: one, unless a server forgot the separator between two.
 fn read_frame(frame: &[u8], last_eid: &mut Option<u64>) -> Vec<Event> {
     let mut events = Vec::with_capacity(1);
-    // Bytes that are no UTF-8 cost themselves, not the whole event.
-    let text = String::from_utf8_lossy(frame);
+    // Bytes that are no UTF-8 cost themselves, not the whole event. To look for them is slower than to see that all are.
+    let text = std::str::from_utf8(frame).map_or_else(|_| String::from_utf8_lossy(frame), Cow::Borrowed);
     for raw in serde_json::Deserializer::from_str(&text).into_iter::<RawEvent>() {
         let Ok(raw) = raw else {
             events.push(Event::Unknown);

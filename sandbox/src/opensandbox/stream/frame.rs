@@ -3,6 +3,8 @@
 //! Lines end at CR, LF or CRLF and nowhere else: the Unicode separators are ordinary text. A line that begins with `{`
 //! or `[` is a frame by itself; `data:` lines gather until a blank line.
 
+use memchr::memchr2;
+
 /// A frame or line is longer than the limit, so the stream cannot be read any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("frame is longer than {limit} bytes")]
@@ -35,7 +37,7 @@ impl FrameDecoder {
             self.is_after_cr = false;
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
         }
-        while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(end) = memchr2(b'\n', b'\r', rest) {
             let (line, separator_and_rest) = rest.split_at(end);
             let is_cr = separator_and_rest[0] == b'\r';
             rest = &separator_and_rest[1..];
