@@ -14,8 +14,8 @@ use domain::execution::{CallContext, ExecutionRef};
 use domain::ids::{ExecutionId, PrincipalId, ResourceId, SandboxId, TenantId};
 use domain::resource::{SandboxNetwork, SandboxProfileSpec, SandboxTier};
 use domain::sandbox::{
-    BackgroundCommand, CursorSink, Exit, Followed, LiveSandbox, Program, ProgramEnd, SandboxRequest, SandboxRuntime as _,
-    SandboxTarget, Start,
+    BackgroundCommand, Exit, Followed, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd, SandboxRequest,
+    SandboxRuntime as _, SandboxTarget, Start,
 };
 use local_support::{Host, KEY};
 use sandbox::manager::{LocalTier, SandboxManager};
@@ -103,28 +103,21 @@ fn context() -> CallContext {
     }
 }
 
-/// The pieces with the cursor behind each.
+/// What came.
 #[derive(Default)]
-struct Kept(Mutex<Vec<(String, u64)>>);
+struct Kept(Mutex<String>);
 
 impl Kept {
     fn text(&self) -> String {
-        self.0.lock().unwrap().iter().map(|(text, _)| text.as_str()).collect()
-    }
-
-    /// What ends at or before the cursor, and what is behind it.
-    fn split_at(&self, cursor: u64) -> (String, String) {
-        let pieces = self.0.lock().unwrap();
-        let (before, behind): (Vec<_>, Vec<_>) = pieces.iter().partition(|(_, end)| *end <= cursor);
-        let join = |pieces: Vec<&(String, u64)>| pieces.into_iter().map(|(text, _)| text.as_str()).collect();
-        (join(before), join(behind))
+        self.0.lock().unwrap().clone()
     }
 }
 
 #[async_trait]
-impl CursorSink for Kept {
-    async fn piece(&self, text: &str, cursor: u64) {
-        self.0.lock().unwrap().push((text.to_owned(), cursor));
+impl OutputSink for Kept {
+    async fn output(&self, stream: OutputStream, text: &str) {
+        assert_eq!(stream, OutputStream::Stdout);
+        self.0.lock().unwrap().push_str(text);
     }
 }
 
@@ -147,30 +140,14 @@ async fn both_streams_come_as_one_text_with_the_exit_code() {
     assert!(output.text().contains("err\n") && output.text().contains("out\n"), "{}", output.text());
 }
 
-/// A cursor may lie anywhere between two characters; the text on both sides is that of the whole.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_piece_is_cut_at_the_cursor() {
-    let host = Host::start();
-    let stage = Stage::new(&host).await;
-    let printed = "one ä two 🦀 three";
-    let command = stage.start(&format!("printf %s '{printed}'"), LONG).await;
-    for (cursor, _) in printed.char_indices() {
-        let command = BackgroundCommand { cursor: cursor as u64, ..command.clone() };
-        let output = Kept::default();
-        assert_eq!(stage.again().follow(&command, &output).await, ended(Exit::Code(0)));
-        let (before, behind) = printed.split_at(cursor);
-        assert_eq!(output.split_at(cursor as u64), (before.to_owned(), behind.to_owned()));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn bytes_that_are_no_text_are_replaced_and_counted_as_they_are() {
+async fn bytes_that_are_no_text_are_replaced() {
     let host = Host::start();
     let stage = Stage::new(&host).await;
     let command = stage.start(r"printf 'he\377\000lo'", LONG).await;
     let output = Kept::default();
     assert_eq!(stage.follow(&command, &output).await, ended(Exit::Code(0)));
-    assert_eq!((output.text().as_str(), output.0.lock().unwrap().last().unwrap().1), ("he\u{fffd}\0lo", 6));
+    assert_eq!(output.text(), "he\u{fffd}\0lo");
 }
 
 /// A log may be longer than one answer of the server.
@@ -208,7 +185,7 @@ async fn a_command_that_is_let_go_runs_on_and_is_followed_by_another_process() {
     next.manager.upload(&next.context, &next.live, "go", "".into()).await.unwrap();
     let output = Kept::default();
     assert_eq!(next.follow(&BackgroundCommand { cursor: 4, ..command }, &output).await, ended(Exit::Code(0)));
-    assert_eq!(output.split_at(4), ("one\n".to_owned(), "two\n".to_owned()));
+    assert_eq!(output.text(), "one\ntwo\n");
     let runs = next.manager.download(&next.context, &next.live, "runs", 0, 100).await.unwrap().unwrap();
     assert_eq!(runs, "run\n");
 }
@@ -249,15 +226,6 @@ async fn a_cancel_stops_the_command_and_all_that_it_started() {
     };
     let (followed, ()) = tokio::join!(following, stop);
     assert_eq!((followed, output.text().as_str()), (ended(Exit::Interrupted), "began\n"));
-}
-
-/// The server has another log than the one that was read: nothing that it says of the command can be relied on.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_beyond_the_end_is_no_success() {
-    let host = Host::start();
-    let stage = Stage::new(&host).await;
-    let command = BackgroundCommand { cursor: 100, ..stage.start("echo short", LONG).await };
-    assert_eq!(stage.follow(&command, &Kept::default()).await, ended(Exit::Unknown));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,12 +1,10 @@
 //! A BackgroundCommand is a program that goes on in its sandbox when nobody reads its output.
 //!
 //! The server keeps its output, its exit code and its time limit. Its id is stored before a byte of the output is read,
-//! and the cursor in the commit that tells the bytes before it: whoever holds the execution next goes on there. It does
-//! not outlive its sandbox.
+//! and the cursor in the commit that tells the text before it: whoever holds the execution next goes on there. It does not
+//! outlive its sandbox.
 
 use std::time::Duration;
-
-use async_trait::async_trait;
 
 use super::model::ProgramEnd;
 use crate::clock::Timestamp;
@@ -20,7 +18,8 @@ pub const LONGEST_STREAMED: Duration = Duration::from_mins(1);
 pub struct BackgroundCommand {
     /// The server's id of it.
     pub id: String,
-    /// The bytes of its output that the log has told.
+    /// How many bytes of its output the log has told, counted as they are told: as text, and without what is taken out of
+    /// it. The same output always gives the same text, however it arrives.
     pub cursor: u64,
     /// The time limit that the server was given.
     pub limit_ms: u32,
@@ -65,11 +64,4 @@ pub enum Followed {
     Ended(ProgramEnd),
     /// We let go of it; it may be running.
     LetGo,
-}
-
-/// Takes the output of a background command: standard output and error as one text, in the order of their bytes.
-#[async_trait]
-pub trait CursorSink: Send + Sync {
-    /// A piece of output that ends at this byte. Waiting here holds the reading back.
-    async fn piece(&self, text: &str, cursor: u64);
 }

@@ -1,7 +1,7 @@
 //! A Sandbox is where the code of an execution runs, and the only place.
 //!
 //! It is made when the first tool needs it, belongs to one execution and one lease epoch, and is gone when the
-//! execution ends. Its row is written as an intent before it is asked for, so that one whose answer was lost can be
+//! execution ends. A claim takes over that of a lost one only to follow a program in it. Its row is written as an intent before it is asked for, so that one whose answer was lost can be
 //! found by its label and removed. What lies in its workspace is kept after each tool call, so that the next sandbox of
 //! the execution goes on with it.
 
@@ -10,7 +10,7 @@ mod model;
 mod ports;
 mod workspace;
 
-pub use background::{BackgroundCommand, CommandPlace, CursorSink, Followed, LONGEST_STREAMED, Start};
+pub use background::{BackgroundCommand, CommandPlace, Followed, LONGEST_STREAMED, Start};
 pub use model::{
     Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, ProgramEnd, Sandbox, SandboxError, SandboxRequest,
     SandboxState, SandboxTarget,

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
-use super::background::{BackgroundCommand, CursorSink, Followed, Start};
+use super::background::{BackgroundCommand, Followed, Start};
 use super::model::{Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget};
 use super::workspace::{KeptDirectory, KeptFile, WorkspaceEntry};
 use crate::execution::CallContext;
@@ -47,16 +47,16 @@ pub trait SandboxRuntime: Send + Sync {
         limit: Duration,
     ) -> Result<Start, SandboxError>;
 
-    /// Follows a background command to its end, over cut connections. The pieces begin with the first byte of its output,
-    /// and one of them ends at the command's cursor. Cancellation of the context stops the command; `let_go` ends the
-    /// following and leaves the command as it is.
+    /// Follows a background command to its end, over cut connections, from the first byte of its output on. Standard output
+    /// and error are one text, in the order of their bytes. Cancellation of the context stops the command; `let_go` ends
+    /// the following and leaves the command as it is.
     async fn follow(
         &self,
         context: &CallContext,
         sandbox: &LiveSandbox,
         command: &BackgroundCommand,
         let_go: &CancellationToken,
-        output: &dyn CursorSink,
+        output: &dyn OutputSink,
     ) -> Result<Followed, SandboxError>;
 
     /// Writes a file below `/workspace`; parents are made.

@@ -7,6 +7,7 @@
 //!    first byte, for the result needs all of it, and tells the log what lies behind the cursor.
 //! 4. A command is stopped only by a claim that still holds the execution; else somebody else follows it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,7 +24,7 @@ use crate::event::Event;
 use crate::execution::{CallContext, Change, StopCause};
 use crate::resource::SandboxTier;
 use crate::sandbox::{
-    BackgroundCommand, CommandPlace, CursorSink, Exit, Followed, LONGEST_STREAMED, LiveSandbox, OutputStream, Program,
+    BackgroundCommand, CommandPlace, Exit, Followed, LONGEST_STREAMED, LiveSandbox, OutputSink, OutputStream, Program,
     ProgramEnd, SandboxError, Start,
 };
 
@@ -109,7 +110,11 @@ async fn follow(
             ProgramEnd { exit: Exit::Unknown, sandbox_lost: true }
         }
     };
-    let exit = if matches!((&end.exit, &word), (Exit::Interrupted, Some(Word::Overdue))) { Exit::TimedOut } else { end.exit };
+    let exit = match (end.exit, word) {
+        (Exit::Interrupted, Some(Word::Overdue)) => Exit::TimedOut,
+        (Exit::Code(_), None) if !output.has_all() => Exit::Unknown,
+        (exit, _) => exit,
+    };
     let EndedOutput { text, truncated, lossy, last_words } = output.inner.ended();
     let result = ToolResult { truncated, lossy, ..program_result(exit, text, limit) };
     let (result, mut outputs) = if end.sandbox_lost {
@@ -213,27 +218,46 @@ struct FollowedOutput<'a> {
     inner: ProgramOutput<'a>,
     claim: &'a Claim,
     place: CommandPlace,
+    /// Bytes that came.
+    seen: AtomicU64,
 }
 
 impl<'a> FollowedOutput<'a> {
     fn new(claim: &'a Claim, call: &ToolCall, sandbox: &LiveSandbox, command: BackgroundCommand) -> Self {
         let place = CommandPlace { call: call.id, sandbox: sandbox.id, command };
-        Self { inner: ProgramOutput::new(claim, call.id), claim, place }
+        Self { inner: ProgramOutput::new(claim, call.id), claim, place, seen: AtomicU64::new(0) }
     }
-}
 
-#[async_trait]
-impl CursorSink for FollowedOutput<'_> {
-    async fn piece(&self, text: &str, cursor: u64) {
-        let (text, is_first) = self.inner.take(OutputStream::Stdout, text);
-        if text.is_empty() || cursor <= self.place.command.cursor {
+    /// Whether everything that was told before has come again. A server that has less has lost it, and what else cannot be
+    /// said.
+    fn has_all(&self) -> bool {
+        self.seen.load(Ordering::Acquire) >= self.place.command.cursor
+    }
+
+    async fn tell(&self, stream: OutputStream, text: &str, cursor: u64) {
+        let (text, is_first) = self.inner.take(stream, text);
+        if text.is_empty() {
             return;
         }
-        let event = Event::SandboxOutput { tool_call_id: self.place.call, stream: OutputStream::Stdout, text };
+        let event = Event::SandboxOutput { tool_call_id: self.place.call, stream, text };
         let command = BackgroundCommand { cursor, ..self.place.command.clone() };
         let place = CommandPlace { command, ..self.place.clone() };
         if self.claim.journal.delta_of_command(event, place, is_first).await.is_err() {
             self.claim.signal.trip(StopCause::LeaseLost);
+        }
+    }
+}
+
+#[async_trait]
+impl OutputSink for FollowedOutput<'_> {
+    async fn output(&self, stream: OutputStream, text: &str) {
+        let begin = self.seen.fetch_add(text.len() as u64, Ordering::AcqRel);
+        let told = self.place.command.cursor.saturating_sub(begin);
+        let cut = usize::try_from(told).map_or(text.len(), |told| text.floor_char_boundary(told));
+        let (before, behind) = text.split_at(cut);
+        self.inner.take(stream, before);
+        if !behind.is_empty() {
+            self.tell(stream, behind, begin + text.len() as u64).await;
         }
     }
 }

@@ -162,7 +162,7 @@ async fn finish(claim: &Claim, mut call: ToolCall, ended: Ended<'_>) -> Result<O
     let stored = store_text(&*claim.ports.artifacts, claim.scope(), result.text.clone()).await?;
     fill(&mut call, result, stored);
     call.ended_at = Some(claim.ports.clock.now());
-    call.sandbox_id = claim.sandbox.current().await;
+    call.sandbox_id = claim.sandbox.current().await.or(call.sandbox_id);
     let mut rows = Vec::with_capacity(outputs.files.len());
     for (artifact, bytes) in outputs.files {
         claim.ports.artifacts.put(claim.scope(), bytes).await?;

@@ -195,6 +195,18 @@ async fn a_sandbox_that_ended_meanwhile_interrupts_the_program_and_is_replaced()
     stage.close().await;
 }
 
+/// The server has less than what was told: nothing that it says of the command can be relied on.
+#[tokio::test]
+async fn a_log_that_is_shorter_than_what_was_told_is_no_success() {
+    let stage = Stage::with_long_programs().await;
+    let execution = stage.start(turns("gate it")).await;
+    lose_at_the_gate(&stage, execution).await;
+    stage.sandbox.background.forget("cmd-0", "echo");
+    stage.finish(execution).await;
+    assert_eq!(Books::closed(&stage, execution).await.tool_ends(), [(Interrupted, "INTERRUPTED")]);
+    stage.close().await;
+}
+
 #[tokio::test]
 async fn an_orderly_stop_leaves_the_program_to_the_next_process() {
     let stage = Stage::with_long_programs().await;

@@ -18,7 +18,7 @@ use domain::execution::{
 use domain::ids::{PrincipalId, ResourceId, SandboxId};
 use domain::model_call::{DeltaSink, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::sandbox::{
-    BackgroundCommand, Collected, CursorSink, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
+    BackgroundCommand, Collected, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
     OutputStream, Program, Sandbox, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
 use tokio_util::sync::CancellationToken;
@@ -225,19 +225,6 @@ impl OutputSink for FusedOutput<'_> {
     }
 }
 
-struct FusedPieces<'a> {
-    inner: &'a dyn CursorSink,
-    fuse: &'a Fuse,
-}
-
-#[async_trait]
-impl CursorSink for FusedPieces<'_> {
-    async fn piece(&self, text: &str, cursor: u64) {
-        self.fuse.reach(Step::AfterToolSend).await;
-        self.inner.piece(text, cursor).await;
-    }
-}
-
 #[async_trait]
 impl SandboxRuntime for Fused<dyn SandboxRuntime> {
     async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
@@ -278,9 +265,9 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         sandbox: &LiveSandbox,
         command: &BackgroundCommand,
         let_go: &CancellationToken,
-        output: &dyn CursorSink,
+        output: &dyn OutputSink,
     ) -> Result<Followed, SandboxError> {
-        let output = FusedPieces { inner: output, fuse: &self.fuse };
+        let output = FusedOutput { inner: output, fuse: &self.fuse };
         pass!(self, follow(context, sandbox, command, let_go, &output))
     }
 

@@ -1,12 +1,12 @@
-//! The background commands of a PlayedSandbox: what they print is there at once, word by word. `echo` ends at once, and
-//! `gate` when the test lets it.
+//! The background commands of a PlayedSandbox: what they print is there at once, word by word. `gate` ends when the test
+//! lets it, every other one at once.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use domain::execution::CallContext;
-use domain::sandbox::{BackgroundCommand, CursorSink, Exit, Followed, ProgramEnd};
+use domain::sandbox::{BackgroundCommand, Exit, Followed, OutputSink, OutputStream, ProgramEnd};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +27,11 @@ impl PlayedBackground {
         id
     }
 
+    /// The server has another log of this command.
+    pub fn forget(&self, id: &str, log: &str) {
+        self.commands.lock().unwrap().insert(id.to_owned(), log.to_owned());
+    }
+
     pub fn interrupts(&self) -> usize {
         self.interrupts.load(Ordering::SeqCst)
     }
@@ -41,18 +46,18 @@ impl PlayedBackground {
         command: &BackgroundCommand,
         let_go: &CancellationToken,
         gate: &Semaphore,
-        output: &dyn CursorSink,
+        output: &dyn OutputSink,
     ) -> Followed {
         let ended = |exit| Followed::Ended(ProgramEnd { exit, sandbox_lost: false });
         let printed = self.commands.lock().unwrap()[&command.id].clone();
         self.follows.fetch_add(1, Ordering::SeqCst);
-        let mut cursor = 0;
-        let told = usize::try_from(command.cursor).unwrap();
-        // What was told comes as one piece, however it was cut before.
-        let (before, behind) = printed.split_at(told);
-        for piece in [before].into_iter().filter(|piece| !piece.is_empty()).chain(behind.split_inclusive(' ')) {
-            cursor += piece.len() as u64;
-            output.piece(piece, cursor).await;
+        // What was told before comes in other pieces than it did then.
+        let pieces: Vec<&str> = match command.cursor {
+            0 => printed.split_inclusive(' ').collect(),
+            _ => printed.split_inclusive(|c: char| "ho".contains(c)).collect(),
+        };
+        for piece in pieces {
+            output.output(OutputStream::Stdout, piece).await;
             if let_go.is_cancelled() {
                 return Followed::LetGo;
             }

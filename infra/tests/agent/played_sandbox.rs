@@ -11,7 +11,7 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    BackgroundCommand, Collected, CursorSink, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
+    BackgroundCommand, Collected, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
     OutputStream, Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
 use tokio::sync::{Barrier, Semaphore};
@@ -168,7 +168,7 @@ impl SandboxRuntime for PlayedSandbox {
         sandbox: &LiveSandbox,
         command: &BackgroundCommand,
         let_go: &CancellationToken,
-        output: &dyn CursorSink,
+        output: &dyn OutputSink,
     ) -> Result<Followed, SandboxError> {
         self.files(sandbox, |_| ())?;
         Ok(self.background.follow(context, command, let_go, &self.gate, output).await)

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::execution::CallContext;
-use domain::sandbox::{BackgroundCommand, CursorSink, Exit, Followed, ProgramEnd, SandboxError, Start};
+use domain::sandbox::{
+    BackgroundCommand, Exit, Followed, OutputSink, OutputStream, ProgramEnd, SandboxError, Start,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -64,11 +66,11 @@ pub(super) async fn follow(
     context: &CallContext,
     command: &BackgroundCommand,
     let_go: &CancellationToken,
-    output: &dyn CursorSink,
+    output: &dyn OutputSink,
 ) -> Result<Followed, SandboxError> {
-    let mut pieces = Pieces { output, told: command.cursor };
+    let mut sink = Forward(output);
     // Reading changes nothing on the server, so that it can be left at any moment.
-    let followed = remote.follow(&command.id, 0, &mut pieces, &context.cancel);
+    let followed = remote.follow(&command.id, 0, &mut sink, &context.cancel);
     let Some(followed) = let_go.run_until_cancelled(followed).await else { return Ok(Followed::LetGo) };
     let outcome = match followed {
         Ok(outcome) => outcome,
@@ -76,12 +78,10 @@ pub(super) async fn follow(
         Err(Error::NotFound(_)) => return Ok(Followed::Ended(ProgramEnd { exit: Exit::Unknown, sandbox_lost: true })),
         Err(error) => return Err(failure(&error)),
     };
-    // A server whose log is shorter than what was read of it before has lost it, and what else cannot be said.
-    let has_all = outcome.cursor >= command.cursor || context.cancel.is_cancelled();
     let exit = match outcome.end {
         Some(CommandEnd::Killed) if is_timed_out(outcome.status.as_ref(), command.limit()) => Exit::TimedOut,
-        Some(end) if has_all => exit(end),
-        Some(_) | None => Exit::Unknown,
+        Some(end) => exit(end),
+        None => Exit::Unknown,
     };
     let sandbox_lost = !outcome.is_stopped;
     Ok(Followed::Ended(ProgramEnd { exit, sandbox_lost }))
@@ -93,24 +93,13 @@ fn is_timed_out(status: Option<&CommandStatus>, limit: Duration) -> bool {
     ran.is_some_and(|ran| ran + CLOCK_TICK >= limit)
 }
 
-/// Hands the output on. A piece that the cursor lies in is cut there.
-struct Pieces<'a> {
-    output: &'a dyn CursorSink,
-    told: u64,
-}
+/// Hands the output on. A background command's standard output and error are one.
+struct Forward<'a>(&'a dyn OutputSink);
 
 #[async_trait]
-impl LogSink for Pieces<'_> {
+impl LogSink for Forward<'_> {
     async fn piece(&mut self, piece: LogPiece<'_>) -> ControlFlow<()> {
-        let begin = piece.cursor - piece.bytes.len() as u64;
-        let cut = self.told.checked_sub(begin).and_then(|cut| usize::try_from(cut).ok());
-        match cut.and_then(|cut| piece.bytes.split_at_checked(cut)) {
-            Some((before, behind)) if !before.is_empty() && !behind.is_empty() => {
-                self.output.piece(&String::from_utf8_lossy(before), self.told).await;
-                self.output.piece(&String::from_utf8_lossy(behind), piece.cursor).await;
-            }
-            _ => self.output.piece(piece.text, piece.cursor).await,
-        }
+        self.0.output(OutputStream::Stdout, piece.text).await;
         ControlFlow::Continue(())
     }
 }

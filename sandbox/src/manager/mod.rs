@@ -20,7 +20,7 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    BackgroundCommand, Collected, CursorSink, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program,
+    BackgroundCommand, Collected, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program,
     SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
 use tokio_util::sync::CancellationToken;
@@ -93,7 +93,7 @@ impl SandboxRuntime for SandboxManager {
         sandbox: &LiveSandbox,
         command: &BackgroundCommand,
         let_go: &CancellationToken,
-        output: &dyn CursorSink,
+        output: &dyn OutputSink,
     ) -> Result<Followed, SandboxError> {
         follow::follow(&self.attach(sandbox).await?, context, command, let_go, output).await
     }
