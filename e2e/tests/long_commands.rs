@@ -40,7 +40,8 @@ fn mark(name: &str) -> String {
 
 fn is_running(name: &str) -> Result<bool> {
     let is_marked = |pid: &str| {
-        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains(&mark(name)))
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).contains(&mark(name)))
     };
     let entries = std::fs::read_dir("/proc")?.collect::<std::io::Result<Vec<_>>>()?;
     Ok(entries.iter().any(|entry| entry.file_name().to_str().is_some_and(is_marked)))
@@ -49,7 +50,8 @@ fn is_running(name: &str) -> Result<bool> {
 /// The file in `/tmp` is in no checkpoint: the second program finds it only in the same sandbox.
 fn task(name: &str) -> String {
     let shell = |command: &str| json!([{"tool": "run_shell", "arguments": {"command": command}}]);
-    let calls = [shell("echo here > /tmp/mark; echo kept > kept.txt"), shell(&program(name)), shell("cat runs kept.txt")];
+    let calls =
+        [shell("echo here > /tmp/mark; echo kept > kept.txt"), shell(&program(name)), shell("cat runs kept.txt")];
     json!({"calls": calls, "answer": "Done."}).to_string()
 }
 

@@ -169,7 +169,8 @@ async fn all_of_a_long_output_comes() {
 async fn a_command_that_is_let_go_runs_on_and_is_followed_by_another_process() {
     let host = Host::start();
     let stage = Stage::new(&host).await;
-    let command = stage.start("echo run >> runs; echo one; while [ ! -e go ]; do sleep 0.05; done; echo two", LONG).await;
+    let command =
+        stage.start("echo run >> runs; echo one; while [ ! -e go ]; do sleep 0.05; done; echo two", LONG).await;
     let (let_go, output) = (CancellationToken::new(), Kept::default());
     let followed = stage.manager.follow(&stage.context, &stage.live, &command, &let_go, &output);
     let leave = async {
@@ -194,7 +195,8 @@ async fn a_command_that_is_let_go_runs_on_and_is_followed_by_another_process() {
 async fn the_time_limit_is_the_servers_and_is_told_when_nobody_looked() {
     let host = Host::start();
     let stage = Stage::new(&host).await;
-    let command = stage.start("sleep 600 & echo began; echo x > there; wait; echo late > late", Duration::from_secs(1)).await;
+    let command =
+        stage.start("sleep 600 & echo began; echo x > there; wait; echo late > late", Duration::from_secs(1)).await;
     let mut status = String::new();
     while !status.contains("\"running\":false") {
         let (_, endpoint) = host.get(&format!("/v1/sandboxes/{}/endpoints/44772", stage.live.remote_id)).await;

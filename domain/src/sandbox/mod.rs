@@ -12,8 +12,8 @@ mod workspace;
 
 pub use background::{BackgroundCommand, CommandPlace, Followed, LONGEST_STREAMED, Start};
 pub use model::{
-    Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, ProgramEnd, Sandbox, SandboxError, SandboxRequest,
-    SandboxState, SandboxTarget,
+    Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, ProgramEnd, Sandbox, SandboxError,
+    SandboxRequest, SandboxState, SandboxTarget,
 };
 pub use ports::{OutputSink, SandboxRuntime};
 pub use workspace::{

@@ -64,11 +64,7 @@ pub(super) async fn begin(
 }
 
 /// Follows a command that an earlier claim started to its end.
-pub(super) async fn go_on(
-    claim: &Claim,
-    call: &ToolCall,
-    command: BackgroundCommand,
-) -> Result<Invoked, Unfinished> {
+pub(super) async fn go_on(claim: &Claim, call: &ToolCall, command: BackgroundCommand) -> Result<Invoked, Unfinished> {
     claim.check_stop().map_err(|halt| stopped(claim, halt, not_begun))?;
     let taken = match call.sandbox_id {
         Some(id) => claim.sandbox.taken_over(claim, id).await.map_err(|halt| stopped(claim, halt, no_sandbox))?,

@@ -37,10 +37,18 @@ fn told(books: &Books) -> String {
     books.log.iter().filter_map(|record| text(&record.event)).collect()
 }
 
-/// Whether the call goes on without its worker.
-async fn goes_on(stage: &Stage, execution: ExecutionRef) -> bool {
+/// How many calls of the execution would go on without their worker.
+async fn going_on(stage: &Stage, execution: ExecutionRef) -> usize {
     let books = Books::read(stage, execution).await;
-    books.tool_calls().any(|call| call.state == Started && call.command.is_some())
+    books.tool_calls().filter(|call| call.state == Started && call.command.is_some()).count()
+}
+
+/// Waits until this many programs wait at the gate, and their ids are stored.
+async fn until_at_the_gate(stage: &Stage, execution: ExecutionRef, programs: usize) {
+    until("the gate is followed", async || {
+        stage.sandbox.commands("gate").len() == programs && going_on(stage, execution).await == programs
+    })
+    .await;
 }
 
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
@@ -85,7 +93,7 @@ async fn output_is_told_once_wherever_the_worker_is_lost() {
             stage.store.set(&[Failpoint { method, nth, when }]);
             let ended = stage.run(claimed).await;
             stage.store.set(&[]);
-            followed += u32::from(goes_on(&stage, execution).await);
+            followed += u32::from(going_on(&stage, execution).await > 0);
             if ended != Ended::Finished {
                 stage.finish(execution).await;
             }
@@ -142,7 +150,7 @@ async fn the_next_claim_takes_over_the_sandbox_with_its_files() {
         Turn::answer("Done."),
     ];
     let execution = stage.start(turns).await;
-    lose_at_the_gate(&stage, execution).await;
+    lose_at_the_gate(&stage, execution, 1).await;
     let before = stage.stores.reader.sandboxes(execution.scope(), &[execution.id]).await.unwrap();
     stage.sandbox.open(1);
     stage.finish(execution).await;
@@ -150,8 +158,7 @@ async fn the_next_claim_takes_over_the_sandbox_with_its_files() {
     let results: Vec<_> = books.tool_calls().map(|call| (call.state, call.result.clone(), call.sandbox_id)).collect();
     let sandbox = Some(before[0].1.id);
     let inline = |text: &str| StoredText::Inline(text.to_owned());
-    let expected =
-        ["done", "gate it", "a=one"].map(|text| (Succeeded, inline(text), sandbox));
+    let expected = ["done", "gate it", "a=one"].map(|text| (Succeeded, inline(text), sandbox));
     assert_eq!(results, expected);
     let after = stage.stores.reader.sandboxes(execution.scope(), &[execution.id]).await.unwrap();
     assert_eq!((before.len(), after.len()), (1, 1));
@@ -160,12 +167,12 @@ async fn the_next_claim_takes_over_the_sandbox_with_its_files() {
 }
 
 /// Runs until the gate is followed, and loses the worker there.
-async fn lose_at_the_gate(stage: &Stage, execution: ExecutionRef) {
+async fn lose_at_the_gate(stage: &Stage, execution: ExecutionRef, programs: usize) {
     let claimed = stage.claim(execution).await;
     let signal = Arc::new(StopSignal::default());
     let lost = Arc::clone(&signal);
     let at_the_gate = async {
-        until("the gate is followed", async || goes_on(stage, execution).await).await;
+        until_at_the_gate(stage, execution, programs).await;
         lost.trip(StopCause::LeaseLost);
     };
     let (ended, ()) = tokio::join!(stage.run_with(claimed, signal), at_the_gate);
@@ -182,7 +189,7 @@ async fn a_sandbox_that_ended_meanwhile_interrupts_the_program_and_is_replaced()
         Turn::answer("Done."),
     ];
     let execution = stage.start(turns).await;
-    lose_at_the_gate(&stage, execution).await;
+    lose_at_the_gate(&stage, execution, 1).await;
     stage.sandbox.end_all();
     stage.finish(execution).await;
     let books = Books::closed(&stage, execution).await;
@@ -200,7 +207,7 @@ async fn a_sandbox_that_ended_meanwhile_interrupts_the_program_and_is_replaced()
 async fn a_log_that_is_shorter_than_what_was_told_is_no_success() {
     let stage = Stage::with_long_programs().await;
     let execution = stage.start(turns("gate it")).await;
-    lose_at_the_gate(&stage, execution).await;
+    lose_at_the_gate(&stage, execution, 1).await;
     stage.sandbox.background.forget("cmd-0", "echo");
     stage.finish(execution).await;
     assert_eq!(Books::closed(&stage, execution).await.tool_ends(), [(Interrupted, "INTERRUPTED")]);
@@ -215,7 +222,7 @@ async fn an_orderly_stop_leaves_the_program_to_the_next_process() {
     let signal = Arc::new(StopSignal::default());
     let stopping = Arc::clone(&signal);
     let stop = async {
-        until("the gate is followed", async || goes_on(&stage, execution).await).await;
+        until_at_the_gate(&stage, execution, 1).await;
         stopping.drain();
     };
     let (ended, ()) = tokio::join!(stage.run_with(claimed, signal), stop);
@@ -235,7 +242,7 @@ async fn an_orderly_stop_leaves_the_program_to_the_next_process() {
 async fn the_reaper_waits_until_the_claim_has_taken_over() {
     let stage = Stage::with_long_programs().await;
     let execution = stage.start(turns("gate it")).await;
-    lose_at_the_gate(&stage, execution).await;
+    lose_at_the_gate(&stage, execution, 1).await;
     let claimed = stage.claim(execution).await;
     sweep(&stage).await;
     assert_eq!(stage.sandbox.live(), 1);
@@ -255,7 +262,7 @@ async fn a_stale_worker_stops_nothing_that_the_next_claim_follows() {
         let signal = Arc::new(StopSignal::default());
         let word = Arc::clone(&signal);
         let next = async {
-            until("the gate is followed", async || goes_on(&stage, execution).await).await;
+            until_at_the_gate(&stage, execution, 1).await;
             // Its renewals do not arrive for longer than its lease, and then it hears that its time is over.
             let lost = (1..=14).map(|nth| Failpoint { method: "renew", nth, when: When::Before });
             stage.store.set(&lost.collect::<Vec<_>>());
@@ -279,7 +286,7 @@ async fn a_stale_worker_stops_nothing_that_the_next_claim_follows() {
 async fn a_cancel_stops_a_program_that_is_followed() {
     let stage = Stage::with_long_programs().await;
     let execution = stage.start(turns("gate it")).await;
-    lose_at_the_gate(&stage, execution).await;
+    lose_at_the_gate(&stage, execution, 1).await;
     let claimed = stage.claim(execution).await;
     let signal = Arc::new(StopSignal::default());
     let stopping = Arc::clone(&signal);
@@ -301,7 +308,7 @@ async fn a_sandbox_in_which_something_unseen_may_run_is_not_taken_over() {
     let stage = Stage::with_long_programs().await;
     let turns = vec![Turn::calls("", vec![shell("gate a"), shell("gate b")]), Turn::answer("Done.")];
     let execution = stage.start(turns).await;
-    lose_at_the_gate(&stage, execution).await;
+    lose_at_the_gate(&stage, execution, 2).await;
     stage.forget_a_command(execution).await;
     stage.finish(execution).await;
     sweep(&stage).await;

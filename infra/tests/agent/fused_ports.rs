@@ -18,8 +18,8 @@ use domain::execution::{
 use domain::ids::{PrincipalId, ResourceId, SandboxId};
 use domain::model_call::{DeltaSink, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::sandbox::{
-    BackgroundCommand, Collected, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
-    OutputStream, Program, Sandbox, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
+    BackgroundCommand, Collected, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream,
+    Program, Sandbox, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
 use tokio_util::sync::CancellationToken;
 

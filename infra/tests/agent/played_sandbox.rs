@@ -11,8 +11,8 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    BackgroundCommand, Collected, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
-    OutputStream, Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
+    BackgroundCommand, Collected, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream,
+    Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
 use tokio::sync::{Barrier, Semaphore};
 use tokio_util::sync::CancellationToken;

@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::execution::CallContext;
-use domain::sandbox::{
-    BackgroundCommand, Exit, Followed, OutputSink, OutputStream, ProgramEnd, SandboxError, Start,
-};
+use domain::sandbox::{BackgroundCommand, Exit, Followed, OutputSink, OutputStream, ProgramEnd, SandboxError, Start};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::execute::exit;
 use super::failure::failure;
 use crate::opensandbox::{
-    CommandEnd, CommandRequest, CommandStatus, Error, ErrorClass, LogPiece, LogSink, Sandbox, SandboxLabel, SandboxState,
+    CommandEnd, CommandRequest, CommandStatus, Error, ErrorClass, LogPiece, LogSink, Sandbox, SandboxLabel,
+    SandboxState,
 };
 
 /// How much earlier than its limit a command may seem to have been killed by it: the server measures on a clock of its
