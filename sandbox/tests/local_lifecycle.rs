@@ -93,7 +93,8 @@ async fn refuses_what_it_cannot_honour() {
         (json!({ "metadata": { "opensandbox.io/a": "b" } }), 400, Some("SANDBOX::INVALID_METADATA_LABEL")),
         (json!({ "volumes": [{ "name": "v" }] }), 400, Some("SANDBOX::API_NOT_SUPPORTED")),
         (json!({ "secureAccess": true }), 400, Some("SANDBOX::API_NOT_SUPPORTED")),
-        (json!({ "networkPolicy": { "defaultAction": "allow" } }), 400, Some("SANDBOX::API_NOT_SUPPORTED")),
+        (json!({ "networkPolicy": { "defaultAction": "maybe" } }), 400, Some("SANDBOX::INVALID_PARAMETER")),
+        (json!({ "networkPolicy": { "egress": [{ "target": "a b" }] } }), 400, Some("SANDBOX::INVALID_PARAMETER")),
         (json!({ "extensions": { "poolRef": "p" } }), 400, Some("SANDBOX::UNSUPPORTED_POOL_REF")),
         (json!({ "extensions": { "vitrine.require": "network,gpu" } }), 400, Some("SANDBOX::LIMIT_NOT_ENFORCEABLE")),
     ] {
@@ -204,12 +205,7 @@ async fn gives_endpoints() {
 async fn says_what_it_does_not_offer() {
     let host = Host::start();
     let sandbox = host.sandbox(json!({})).await;
-    for path in [
-        format!("/v1/sandboxes/{}/pause", sandbox.id),
-        format!("/v1/sandboxes/{}/resume", sandbox.id),
-        format!("/v1/sandboxes/{}/snapshots", sandbox.id),
-        "/v1/pools".to_owned(),
-    ] {
+    for path in [format!("/v1/sandboxes/{}/snapshots", sandbox.id), "/v1/pools".to_owned()] {
         let (status, refusal) = host.post(&path, json!({})).await;
         assert_eq!(status, StatusCode::NOT_IMPLEMENTED, "{path}");
         assert!(refusal["code"].is_string());

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::catalogue::Mount;
 use super::limits::Limits;
-use super::protocol::INIT_SUBCOMMAND;
+use super::protocol::{INIT_SUBCOMMAND, InitOrder};
 
 pub const WORKSPACE: &str = "/workspace";
 pub const WORKSPACE_DIRECTORIES: [&str; 5] = ["inputs", "outputs", "skills", "data", ".mcp"];
@@ -56,6 +56,8 @@ pub struct Plan<'a> {
     pub mounts: &'a [Mount],
     pub limits: &'a Limits,
     pub environment: &'a std::collections::BTreeMap<String, String>,
+    /// See [`InitOrder::proxy_port`].
+    pub proxy_port: Option<u16>,
     pub executable: &'a Path,
     pub control: BorrowedFd<'a>,
     pub filters: &'a [BorrowedFd<'a>],
@@ -101,9 +103,9 @@ pub fn encode(plan: &Plan<'_>) -> Vec<u8> {
 
 /// The command that bubblewrap starts, which it does not take from the descriptor.
 pub fn command(plan: &Plan<'_>) -> Result<[String; 4], serde_json::Error> {
-    let limits = serde_json::to_string(&plan.limits.init_limits())?;
+    let order = InitOrder { limits: plan.limits.init_limits(), proxy_port: plan.proxy_port };
     let control = plan.control.as_raw_fd().to_string();
-    Ok([INIT_PATH.to_owned(), INIT_SUBCOMMAND.to_owned(), control, limits])
+    Ok([INIT_PATH.to_owned(), INIT_SUBCOMMAND.to_owned(), control, serde_json::to_string(&order)?])
 }
 
 #[derive(Default)]

@@ -10,6 +10,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::freezer::Freezer;
 use super::limits::Limits;
 
 /// Whether the runtime may use control groups.
@@ -33,6 +36,8 @@ pub struct Ground {
     memory: Option<PathBuf>,
     pids: Option<PathBuf>,
     cpu: Option<PathBuf>,
+    /// Version 1 only; the group of version 2 freezes by itself.
+    freezer: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +52,7 @@ enum Version {
 pub struct Group {
     pub directories: Vec<PathBuf>,
     memory_usage: Option<PathBuf>,
+    pub freezer: Freezer,
 }
 
 impl Ground {
@@ -108,6 +114,11 @@ impl Ground {
                 write(&directory, "cpu.cfs_quota_us", &quota.to_string())?;
             }
         }
+        group.freezer = match (group.directories.first(), &self.freezer) {
+            (Some(own), _) if is_two && own.join("cgroup.freeze").exists() => Freezer::Two(own.clone()),
+            (Some(own), Some(base)) => Freezer::One { directory: base.join(id), members_of: own.clone() },
+            _ => Freezer::None,
+        };
         Ok(())
     }
 
@@ -116,7 +127,7 @@ impl Ground {
         for base in self.bases() {
             let Ok(entries) = fs::read_dir(base) else { continue };
             let children = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
-            Group { directories: children.collect(), memory_usage: None }.remove();
+            recorded(children.collect()).remove();
         }
     }
 
@@ -128,7 +139,7 @@ impl Ground {
     }
 
     fn bases(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.memory, &self.pids, &self.cpu].into_iter().flatten()
+        [&self.memory, &self.pids, &self.cpu, &self.freezer].into_iter().flatten()
     }
 }
 
@@ -147,15 +158,21 @@ impl Group {
     /// Kills what is left in the groups and removes them. Blocks until the kernel has let go of them.
     pub fn remove(&self) {
         let until = Instant::now() + REMOVAL_PATIENCE;
-        for directory in &self.directories {
+        for directory in self.all_directories() {
             while let Err(error) = fs::remove_dir(directory) {
                 if error.kind() == io::ErrorKind::NotFound || Instant::now() > until {
                     break;
                 }
                 kill_members(directory);
+                let _ = write_if_there(directory, "freezer.state", "THAWED");
                 std::thread::sleep(Duration::from_millis(2));
             }
         }
+    }
+
+    /// The directories of a sandbox, those that may be made later as well.
+    pub fn all_directories(&self) -> impl Iterator<Item = &Path> {
+        self.directories.iter().map(PathBuf::as_path).chain(self.freezer.own_directory())
     }
 
     fn add(&mut self, base: Option<&Path>, id: &str) -> io::Result<Option<PathBuf>> {
@@ -171,13 +188,18 @@ impl Group {
 
 /// Rebuilds the handle of groups from the directories that a record names.
 pub fn recorded(directories: Vec<PathBuf>) -> Group {
-    Group { directories, memory_usage: None }
+    Group { directories, ..Group::default() }
 }
 
-fn kill_members(directory: &Path) {
+/// The processes of a group.
+pub fn members(directory: &Path) -> Vec<Pid> {
     let members = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
-    for pid in members.lines().filter_map(|line| rustix::process::Pid::from_raw(line.parse().ok()?)) {
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    members.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect()
+}
+
+pub fn kill_members(directory: &Path) {
+    for pid in members(directory) {
+        let _ = kill_process(pid, Signal::KILL);
     }
 }
 
@@ -201,7 +223,7 @@ fn version_two(own: &str, mounts: &str, name: &str) -> Option<Ground> {
     fs::create_dir_all(&base).ok()?;
     write(&base, "cgroup.subtree_control", wanted).ok()?;
     let cpu = has("cpu").then(|| base.clone());
-    Some(Ground { version: Version::Two, memory: Some(base.clone()), pids: Some(base), cpu })
+    Some(Ground { version: Version::Two, memory: Some(base.clone()), pids: Some(base), cpu, freezer: None })
 }
 
 fn version_one(own: &str, mounts: &str, name: &str) -> Ground {
@@ -217,7 +239,13 @@ fn version_one(own: &str, mounts: &str, name: &str) -> Ground {
         OpenOptions::new().write(true).open(base.join("cgroup.procs")).ok()?;
         Some(base)
     };
-    Ground { version: Version::One, memory: base("memory"), pids: base("pids"), cpu: base("cpu") }
+    Ground {
+        version: Version::One,
+        memory: base("memory"),
+        pids: base("pids"),
+        cpu: base("cpu"),
+        freezer: base("freezer"),
+    }
 }
 
 /// The directory of the cgroup `path` below the mount that `is_wanted(file system type, super options)`.
@@ -241,7 +269,7 @@ fn write_if_there(directory: &Path, file: &str, value: &str) -> io::Result<()> {
     if directory.join(file).exists() { write(directory, file, value) } else { Ok(()) }
 }
 
-fn write(directory: &Path, file: &str, value: &str) -> io::Result<()> {
+pub fn write(directory: &Path, file: &str, value: &str) -> io::Result<()> {
     use io::Write;
     let mut file: File = OpenOptions::new().write(true).open(directory.join(file))?;
     file.write_all(value.as_bytes())

@@ -1,16 +1,20 @@
 //! The runtime's side of the control socket: it opens operations inside a sandbox.
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::Mode;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg, sockopt,
+};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, Interest};
-use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
+use tokio::net::{TcpListener, UnixStream};
 
 use super::error::ApiError;
 use super::protocol::{self, OPEN, READY, Reply, Request};
@@ -38,6 +42,41 @@ impl Channel {
         match self.control.read_u8().await? {
             READY => Ok(()),
             other => Err(io::Error::other(format!("unexpected first byte {other}"))),
+        }
+    }
+
+    /// The same for a sandbox with a way out: its listening socket comes along.
+    pub async fn ready_with_listener(&mut self, port: u16) -> io::Result<TcpListener> {
+        let receive = || {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let mut byte = [0];
+            let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+            let received = recvmsg(&self.control, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags)?;
+            let rights = ancillary.drain().find_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(mut rights) => rights.next(),
+                _ => None,
+            });
+            Ok((received.bytes, byte[0], rights))
+        };
+        match self.control.async_io(Interest::READABLE, receive).await? {
+            (1, READY, Some(listener)) => checked_listener(listener, port),
+            _ => Err(io::Error::other("the init did not hand over a listening socket")),
+        }
+    }
+
+    /// Tells the init a word that it answers when it has done it. One at a time.
+    pub async fn tell(&self, word: u8) -> io::Result<()> {
+        let send = || {
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            Ok(rustix::net::send(&self.control, &[word], flags)?)
+        };
+        self.control.async_io(Interest::WRITABLE, send).await?;
+        let mut answer = [0];
+        let receive = || Ok(rustix::net::recv(&self.control, &mut answer, RecvFlags::DONTWAIT)?);
+        match self.control.async_io(Interest::READABLE, receive).await? {
+            (1, _) if answer == [READY] => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 
@@ -84,6 +123,17 @@ impl Channel {
         let _ = protocol::send(&mut own, request).await;
         Ok(own)
     }
+}
+
+fn checked_listener(descriptor: OwnedFd, port: u16) -> io::Result<TcpListener> {
+    let is_listening = sockopt::socket_acceptconn(&descriptor)?;
+    let listener = std::net::TcpListener::from(descriptor);
+    let expected = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    if !is_listening || listener.local_addr()? != expected {
+        return Err(io::Error::other("the init handed over another socket than it should"));
+    }
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
 }
 
 /// Reads the one answer of an operation.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 
 use super::catalogue;
+use super::egress::{self, Policy};
 use super::error::{ApiError, Refusal};
 use super::ids;
 use super::limits::Limits;
@@ -17,6 +18,8 @@ use super::{clock, labels};
 const REQUIRE: &str = "vitrine.require";
 /// The extension by which the runtime says which ones are.
 const ENFORCED: &str = "vitrine.enforced";
+/// The extension by which the runtime says where the way out is, seen from inside.
+const PROXY: &str = "vitrine.proxy";
 const MIN_TIMEOUT_S: i64 = 60;
 /// About a century, so that no later sum can overflow.
 const MAX_TIMEOUT_S: i64 = 3_000_000_000;
@@ -41,7 +44,12 @@ pub fn check(registry: &Registry, request: CreateRequest) -> Result<Order, Refus
     labels::check(&metadata)
         .map_err(|message| ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::INVALID_METADATA_LABEL", message))?;
     let limits = Limits::parse(&given).map_err(ApiError::bad_parameter)?;
-    let extensions = extensions(registry, request.extensions.unwrap_or_default())?;
+    let policy = request.network_policy.as_ref().map(Policy::parse).transpose();
+    let policy = policy.map_err(|error| ApiError::bad_parameter(format!("networkPolicy: {error}")))?;
+    let mut extensions = extensions(registry, request.extensions.unwrap_or_default())?;
+    if policy.is_some() {
+        extensions.insert(PROXY.to_owned(), egress::PROXY_URL.to_owned());
+    }
     if catalogue::resolve(&image.uri).is_none() {
         let message = format!("image {:?} is not in the local catalogue, which has {}", image.uri, catalogue::names());
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "LOCAL::IMAGE_NOT_AVAILABLE", message).into());
@@ -50,7 +58,8 @@ pub fn check(registry: &Registry, request: CreateRequest) -> Result<Order, Refus
     let profile = Profile { id, image, entrypoint, limits, extensions, created_at: clock::now() };
     Ok(Order {
         profile,
-        environment: environment(request.env.unwrap_or_default())?,
+        environment: environment(request.env.unwrap_or_default(), policy.is_some())?,
+        policy,
         metadata,
         expires_at: expiry(request.timeout),
     })
@@ -75,12 +84,6 @@ fn refuse_unsupported(request: &CreateRequest) -> Result<(), ApiError> {
     }
     if request.credential_proxy.as_ref().is_some_and(|proxy| proxy.enabled == Some(true)) {
         return unsupported("credentialProxy");
-    }
-    if let Some(policy) = &request.network_policy {
-        let is_deny = policy.default_action.as_deref().is_none_or(|action| action.eq_ignore_ascii_case("deny"));
-        if !is_deny || policy.egress.as_ref().is_some_and(|rules| !rules.is_empty()) {
-            return unsupported("a networkPolicy that allows anything");
-        }
     }
     match &request.platform {
         Some(platform) if platform.os != "linux" || platform.arch != architecture() => unsupported("that platform"),
@@ -116,8 +119,11 @@ fn extensions(registry: &Registry, mut given: BTreeMap<String, String>) -> Resul
     Ok(given)
 }
 
-fn environment(given: BTreeMap<String, Option<String>>) -> Result<BTreeMap<String, String>, ApiError> {
-    let mut environment = BTreeMap::new();
+/// The variables of the sandbox: how to find the proxy, where there is one, and what the caller has declared.
+fn environment(given: BTreeMap<String, Option<String>>, has_proxy: bool) -> Result<BTreeMap<String, String>, ApiError> {
+    let proxy = egress::PROXY_ENVIRONMENT.iter().filter(|_| has_proxy);
+    let mut environment: BTreeMap<_, _> =
+        proxy.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     for (name, value) in given {
         let Some(value) = value else { continue };
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Extension, Path, RawQuery, State};
+use axum::extract::{Extension, Path, RawQuery, Request, State};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::StatusCode;
@@ -17,12 +18,13 @@ use super::error::{ApiError, Refusal};
 use super::sandbox::Sandbox;
 use super::server::{Mount, Shared};
 use super::wire::{Endpoint, ListView, Pagination, RenewRequest, SandboxView};
-use super::{clock, execd, labels};
+use super::{clock, egress, execd, labels, pause};
 
 const MAX_PAGE_SIZE: usize = 200;
 const DEFAULT_PAGE_SIZE: usize = 20;
-/// execd's port, the only one behind which something answers.
+/// The ports behind which something answers.
 const EXECD_PORT: u16 = 44772;
+const EGRESS_PORT: u16 = 18080;
 
 pub async fn create(State(shared): State<Arc<Shared>>, body: Bytes) -> Result<Response, Refusal> {
     let order = create::check(&shared.registry, parse(&body)?)?;
@@ -38,6 +40,16 @@ pub fn get(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<
 pub async fn delete(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
     shared.registry.remove(&id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn pause(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
+    pause::pause(&shared.registry.find(&id)?).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+pub async fn resume(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
+    pause::resume(&shared.registry.find(&id)?).await?;
+    Ok(StatusCode::ACCEPTED)
 }
 
 pub fn list(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Result<Json<ListView>, Refusal> {
@@ -138,13 +150,38 @@ pub fn endpoint(
     let address = shared.address;
     let endpoint = if is_proxy {
         format!("{address}{}/sandboxes/{id}/proxy/{port}", mount.0)
-    } else if port == EXECD_PORT {
-        format!("{address}/execd/{id}")
     } else {
-        format!("{address}/execd/{id}/proxy/{port}")
+        match (port, &sandbox.egress) {
+            (EXECD_PORT, _) => format!("{address}/execd/{id}"),
+            (EGRESS_PORT, Some(_)) => format!("{address}/egress/{id}"),
+            _ => format!("{address}/execd/{id}/proxy/{port}"),
+        }
     };
-    let headers = [(execd::TOKEN_HEADER, sandbox.token.expose_secret().to_owned())].into();
-    Ok(Json(Endpoint { endpoint, headers }))
+    let (name, token) = match (port, &sandbox.egress) {
+        (EGRESS_PORT, Some(egress)) => (egress::TOKEN_HEADER, &egress.token),
+        _ => (execd::TOKEN_HEADER, &sandbox.token),
+    };
+    Ok(Json(Endpoint { endpoint, headers: [(name, token.expose_secret().to_owned())].into() }))
+}
+
+/// Puts the egress of the sandbox into the request for the verbs on its policy.
+pub async fn with_egress(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match shared.registry.find(&id).map(|sandbox| sandbox.egress.clone()) {
+        Ok(Some(egress)) => {
+            request.extensions_mut().insert(egress);
+            next.run(request).await
+        }
+        Ok(None) => {
+            let message = "the sandbox was made without a networkPolicy, so it has no network that one could rule";
+            ApiError::new(StatusCode::CONFLICT, "LOCAL::NO_NETWORK_POLICY", message).into_response()
+        }
+        Err(error) => error.into_response(),
+    }
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {

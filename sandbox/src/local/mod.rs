@@ -1,8 +1,8 @@
 //! The local runtime is a small server that speaks OpenSandbox's Lifecycle and execd APIs on loopback and isolates
 //! every sandbox with bubblewrap.
 //!
-//! Rule: code in a sandbox has no network, no capability, no descriptor and no file of the host beyond a read-only
-//! list of paths; what the runtime says it enforces is enforced by the kernel. It offers no pause and no egress.
+//! Rule: code in a sandbox has no route, no capability, no descriptor and no file of the host beyond a read-only
+//! list of paths; what the runtime says it enforces is enforced by the kernel. The one way out is [`egress`].
 //!
 //! Reading order: [`server`] routes to [`lifecycle`] (which asks [`registry`]) and to [`execd`]; `registry` starts a
 //! [`sandbox`] through [`spawn`], whose child runs [`init`]; [`protocol`] is what the two sides say to each other.
@@ -13,14 +13,17 @@ mod cgroup;
 mod channel;
 mod clock;
 mod create;
+mod egress;
 mod error;
 mod execd;
 mod executable;
+mod freezer;
 mod ids;
 mod init;
 mod labels;
 mod lifecycle;
 mod limits;
+mod pause;
 mod protocol;
 mod registry;
 mod runtime;

@@ -3,7 +3,8 @@
 //! The runtime keeps a control socket to the init. To start an operation it sends one byte on it, together with one
 //! end of a fresh socket pair, and for a command also the write ends of its output pipes. The init forks a helper
 //! for each, so an operation that hangs, dies or is stalled by its reader disturbs no other, and back-pressure is
-//! the kernel's own. Descriptors travel inwards only; what comes out of a sandbox is bytes.
+//! the kernel's own. Descriptors travel inwards only; what comes out of a sandbox is bytes. There is one exception:
+//! the listening socket of the way out comes with the very first byte, before any code of the sandbox has run.
 //!
 //! A frame is a big-endian `u32` and as many bytes. The first frame on an operation's socket is a [`Request`], every
 //! answer a [`Reply`]. A download's bytes follow raw after its reply; an upload's come as frames, an empty one last.
@@ -19,10 +20,21 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 pub const READY: u8 = b'H';
 /// The byte that carries the descriptors of a new operation.
 pub const OPEN: u8 = b'O';
+/// The byte that stops every process but the init, and the one that lets them go on. Each is answered by [`READY`].
+pub const STOP: u8 = b'S';
+pub const GO_ON: u8 = b'G';
 /// Longer frames are refused on both sides.
 pub const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
 /// The subcommand under which this program is the first process of a sandbox.
 pub const INIT_SUBCOMMAND: &str = "sandbox-init";
+
+/// What the init is told when it starts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct InitOrder {
+    pub limits: InitLimits,
+    /// The port on the sandbox's own loopback whose listening socket the init hands over; none without a way out.
+    pub proxy_port: Option<u16>,
+}
 
 /// Limits that the init puts on itself, and so on everything it starts.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -2,17 +2,21 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::StatusCode;
 use time::OffsetDateTime;
+use tokio::io::unix::AsyncFd;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::catalogue::{self, Mount};
 use super::cgroup::{Ground, Group};
 use super::channel::Channel;
+use super::egress::{self, Egress, Names, Policy};
 use super::error::{ApiError, Error};
 use super::execd;
 use super::executable::Executable;
@@ -33,6 +37,7 @@ pub struct Registry {
     state: StateDir,
     ground: Ground,
     executable: Executable,
+    names: Names,
     /// Set once every sandbox is to end: one that is being made then ends as soon as it is there.
     closing: CancellationToken,
     pub tasks: TaskTracker,
@@ -43,8 +48,18 @@ pub struct Registry {
 pub struct Order {
     pub profile: Profile,
     pub environment: BTreeMap<String, String>,
+    /// Without one, not even an empty one, there is no way out at all.
+    pub policy: Option<Policy>,
     pub metadata: BTreeMap<String, String>,
     pub expires_at: Option<OffsetDateTime>,
+}
+
+/// A sandbox whose init has answered.
+struct Raised {
+    channel: Channel,
+    spawned: Spawned,
+    pidfd: AsyncFd<OwnedFd>,
+    listener: Option<TcpListener>,
 }
 
 impl Registry {
@@ -52,7 +67,7 @@ impl Registry {
         let executable = Executable::locate(&state.name()).map_err(Error::io("cannot provide the init's program"))?;
         let spawner = Spawner::start()?;
         let (sandboxes, closing, tasks) = (Mutex::default(), CancellationToken::new(), TaskTracker::new());
-        Ok(Self { sandboxes, spawner, state, ground, executable, closing, tasks })
+        Ok(Self { sandboxes, spawner, state, ground, executable, names: Names::new(), closing, tasks })
     }
 
     /// The limits that hold for every sandbox of this runtime, each with a mechanism behind it.
@@ -118,8 +133,8 @@ impl Registry {
         let group = self.ground.create(&id, &order.profile.limits).map_err(not_started)?;
         let directory = self.state.create(&id).map_err(not_started)?;
         let started = self.raise(&order, &mounts, &group, &directory).await;
-        let (channel, spawned, pidfd) = match started {
-            Ok(started) => started,
+        let Raised { channel, spawned, pidfd, listener } = match started {
+            Ok(raised) => raised,
             Err(error) => {
                 let removal = tokio::task::spawn_blocking(move || {
                     group.remove();
@@ -129,7 +144,10 @@ impl Registry {
                 return Err(error);
             }
         };
+        let egress_token = ids::token().map_err(not_started)?.into();
+        let egress = order.policy.map(|policy| Arc::new(Egress::new(policy, egress_token, self.names.clone())));
         let sandbox = Arc::new(Sandbox::new(Parts {
+            egress: egress.clone(),
             token: ids::token().map_err(not_started)?.into(),
             profile: order.profile,
             channel,
@@ -141,6 +159,9 @@ impl Registry {
         }));
         self.lock().insert(id, Arc::clone(&sandbox));
         self.keep(Arc::clone(&sandbox), spawned);
+        if let (Some(egress), Some(listener)) = (egress, listener) {
+            self.tasks.spawn(egress::serve(egress, listener, sandbox.ended.clone(), self.tasks.clone()));
+        }
         if self.closing.is_cancelled() {
             let _ = self.remove(sandbox.id()).await;
             return Err(not_started(io::Error::other("the runtime is stopping")));
@@ -155,24 +176,32 @@ impl Registry {
         mounts: &[Mount],
         group: &Group,
         directory: &std::path::Path,
-    ) -> Result<(Channel, Spawned, tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>), ApiError> {
+    ) -> Result<Raised, ApiError> {
+        let proxy_port = order.policy.as_ref().map(|_| egress::PROXY_PORT);
         let recipe = Recipe {
             mounts,
             limits: &order.profile.limits,
             environment: &order.environment,
+            proxy_port,
             executable: self.executable.path(),
             group,
         };
         let mut spawned = self.spawner.spawn(&recipe).await.map_err(not_started)?;
         let prepared = async {
             let pidfd = sandbox::watch_child(&spawned.child)?;
-            Record::of(spawned.child.id(), group.directories.clone()).store(directory)?;
+            Record::of(spawned.child.id(), group.all_directories().map(Into::into).collect()).store(directory)?;
             let mut channel = Channel::new(spawned.control.try_clone()?)?;
-            tokio::time::timeout(START_PATIENCE, channel.ready()).await??;
-            Ok::<_, io::Error>((channel, pidfd))
+            let ready = async {
+                match proxy_port {
+                    Some(port) => channel.ready_with_listener(port).await.map(Some),
+                    None => channel.ready().await.map(|()| None),
+                }
+            };
+            let listener = tokio::time::timeout(START_PATIENCE, ready).await??;
+            Ok::<_, io::Error>((channel, pidfd, listener))
         };
         match prepared.await {
-            Ok((channel, pidfd)) => Ok((channel, spawned, pidfd)),
+            Ok((channel, pidfd, listener)) => Ok(Raised { channel, spawned, pidfd, listener }),
             Err(error) => {
                 let _ = spawned.child.kill();
                 let _ = spawned.child.wait();

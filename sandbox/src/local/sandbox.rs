@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::Child;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use secrecy::SecretString;
@@ -20,8 +20,10 @@ use tokio_util::sync::CancellationToken;
 use super::cgroup::Group;
 use super::channel::Channel;
 use super::clock;
+use super::egress::Egress;
 use super::execd::{Commands, Sessions};
 use super::limits::Limits;
+use super::pause::Pause;
 use super::spawn::UidLease;
 use super::sys;
 use super::wire::{Image, SandboxView, Status};
@@ -41,10 +43,13 @@ pub struct Sandbox {
     pub profile: Profile,
     pub token: SecretString,
     pub channel: Channel,
+    /// The way out; `None` for a sandbox without one.
+    pub egress: Option<Arc<Egress>>,
     pub commands: Commands,
     pub sessions: Sessions,
     pub directory: PathBuf,
     pub group: Group,
+    pub pause: Pause,
     /// Set when the sandbox is being killed or has died: nothing inside answers any more.
     pub ended: CancellationToken,
     /// Set when the registry has let go of it.
@@ -62,6 +67,7 @@ pub struct Parts {
     pub profile: Profile,
     pub token: SecretString,
     pub channel: Channel,
+    pub egress: Option<Arc<Egress>>,
     pub directory: PathBuf,
     pub group: Group,
     pub expires_at: Option<OffsetDateTime>,
@@ -75,10 +81,12 @@ impl Sandbox {
             profile: parts.profile,
             token: parts.token,
             channel: parts.channel,
+            egress: parts.egress,
             commands: Commands::default(),
             sessions: Sessions::default(),
             directory: parts.directory,
             group: parts.group,
+            pause: Pause::default(),
             ended: CancellationToken::new(),
             forgotten: CancellationToken::new(),
             removed: CancellationToken::new(),
@@ -105,15 +113,22 @@ impl Sandbox {
         self.metadata.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `Running` until the sandbox dies on its own; one that was deleted or expired is not found at all.
+    /// `Failed` when the sandbox has died on its own; one that was deleted or expired is not found at all.
     pub fn state(&self) -> &'static str {
-        if self.ended.is_cancelled() { "Failed" } else { "Running" }
+        match (self.ended.is_cancelled(), self.pause.is_on()) {
+            (true, _) => "Failed",
+            (false, true) => "Paused",
+            (false, false) => "Running",
+        }
     }
 
     /// Kills bubblewrap and with it everything inside.
     pub fn kill(&self) {
         self.ended.cancel();
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        if self.pause.is_on() {
+            self.group.freezer.kill();
+        }
     }
 
     /// Returns when the time to live is over. Renewals are followed.
@@ -156,6 +171,7 @@ impl Sandbox {
         let ended_at = *self.ended_at.lock().unwrap_or_else(PoisonError::into_inner);
         let (reason, message) = match self.state() {
             "Running" => ("SANDBOX_RUNNING", "The sandbox is running."),
+            "Paused" => ("SANDBOX_PAUSED", "Everything in the sandbox stands still."),
             _ => ("SANDBOX_DIED", "The first process of the sandbox has ended."),
         };
         SandboxView {
@@ -164,7 +180,9 @@ impl Sandbox {
                 state: self.state(),
                 reason,
                 message,
-                last_transition_at: clock::text(ended_at.unwrap_or(self.profile.created_at)),
+                last_transition_at: clock::text(
+                    ended_at.or(self.pause.changed_at()).unwrap_or(self.profile.created_at),
+                ),
             },
             metadata: self.metadata().clone(),
             extensions: self.profile.extensions.clone(),

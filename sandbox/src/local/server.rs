@@ -20,7 +20,7 @@ use subtle::ConstantTimeEq;
 
 use super::error::ApiError;
 use super::registry::Registry;
-use super::{execd, ids, lifecycle};
+use super::{egress, execd, ids, lifecycle};
 
 pub const API_KEY_HEADER: &str = "open-sandbox-api-key";
 const REQUEST_ID_HEADER: &str = "x-request-id";
@@ -45,6 +45,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .merge(lifecycle.clone())
         .nest("/v1", lifecycle)
         .nest("/execd/{id}", execd::router(Arc::clone(&shared), execd::Entrance::Token))
+        .nest("/egress/{id}", egress::router(Arc::clone(&shared), execd::Entrance::Token))
         .fallback(|| ready(detail(StatusCode::NOT_FOUND, "Not Found")))
         .layer(middleware::from_fn_with_state(Arc::clone(&shared), door))
         .with_state(shared)
@@ -55,6 +56,8 @@ fn lifecycle_routes(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         any(move || ready(ApiError::new(StatusCode::NOT_IMPLEMENTED, "LOCAL::NOT_SUPPORTED", what).into_response()))
     };
     let proxied = execd::router(Arc::clone(shared), execd::Entrance::ServerProxy);
+    let egress = egress::router(Arc::clone(shared), execd::Entrance::ServerProxy);
+    let with_egress = middleware::from_fn_with_state(Arc::clone(shared), lifecycle::with_egress);
     Router::new()
         .route("/sandboxes", post(lifecycle::create).get(|shared, query| ready(lifecycle::list(shared, query))))
         .route("/sandboxes/{id}", get(|shared, path| ready(lifecycle::get(shared, path))).delete(lifecycle::delete))
@@ -70,17 +73,18 @@ fn lifecycle_routes(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
             "/sandboxes/{id}/endpoints/{port}",
             get(|shared, path, query, uri| ready(lifecycle::endpoint(shared, path, query, uri))),
         )
-        .route("/sandboxes/{id}/pause", unsupported("pause"))
-        .route("/sandboxes/{id}/resume", unsupported("resume"))
+        .route("/sandboxes/{id}/pause", post(lifecycle::pause))
+        .route("/sandboxes/{id}/resume", post(lifecycle::resume))
         .route("/sandboxes/{id}/snapshots", unsupported("snapshots"))
         .route("/snapshots", unsupported("snapshots"))
         .route("/snapshots/{id}", unsupported("snapshots"))
         .route("/pools", unsupported("pools"))
         .route("/pools/{name}", unsupported("pools"))
         .route("/templates", unsupported("templates"))
-        .route("/sandboxes/{id}/networkpolicy", unsupported("network policies"))
         .route("/metrics/events", post(|| ready(StatusCode::NO_CONTENT)))
+        .route("/sandboxes/{id}/networkpolicy", egress::policy_routes().layer(with_egress))
         .nest("/sandboxes/{id}/proxy/44772", proxied)
+        .nest("/sandboxes/{id}/proxy/18080", egress)
         .route("/sandboxes/{id}/proxy/{port}", any(|| ready(no_backend())))
         .route("/sandboxes/{id}/proxy/{port}/{*path}", any(|| ready(no_backend())))
         .layer(DefaultBodyLimit::max(MAX_JSON_BYTES))

@@ -33,6 +33,7 @@ pub struct Recipe<'a> {
     pub mounts: &'a [Mount],
     pub limits: &'a Limits,
     pub environment: &'a BTreeMap<String, String>,
+    pub proxy_port: Option<u16>,
     pub executable: &'a Path,
     pub group: &'a Group,
 }
@@ -91,6 +92,7 @@ impl Spawner {
             mounts: recipe.mounts,
             limits: recipe.limits,
             environment: recipe.environment,
+            proxy_port: recipe.proxy_port,
             executable: recipe.executable,
             control: inner.as_fd(),
             filters: &filter_fds,

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use rustix::fs::Mode;
 use rustix::io::FdFlags;
-use rustix::process::{DumpableBehavior, Pid};
+use rustix::process::{DumpableBehavior, Pid, Signal};
 use tokio::io::unix::AsyncFd;
 
 const CLOSE_ON_EXEC: libc::c_int = libc::CLOSE_RANGE_CLOEXEC as libc::c_int;
@@ -92,11 +92,11 @@ pub fn page_size() -> u64 {
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// Sends SIGKILL to every process that the caller may signal, itself and its namespace's first process excepted.
-pub fn kill_everybody() {
+/// Signals every process that the caller may signal, itself and its namespace's first process excepted, all at once.
+pub fn signal_everybody(signal: Signal) {
     // SAFETY: kill has no memory effects. Inside a pid namespace -1 reaches that namespace only.
     unsafe {
-        libc::kill(-1, libc::SIGKILL);
+        libc::kill(-1, signal.as_raw());
     }
 }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::egress::PolicyView;
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateRequest {
@@ -16,7 +18,7 @@ pub struct CreateRequest {
     pub timeout: Option<i64>,
     pub env: Option<BTreeMap<String, Option<String>>>,
     pub metadata: Option<BTreeMap<String, String>>,
-    pub network_policy: Option<NetworkPolicy>,
+    pub network_policy: Option<PolicyView>,
     pub credential_proxy: Option<Switch>,
     pub secure_access: Option<bool>,
     pub volumes: Option<Vec<Value>>,
@@ -28,13 +30,6 @@ pub struct CreateRequest {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Image {
     pub uri: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NetworkPolicy {
-    pub default_action: Option<String>,
-    pub egress: Option<Vec<Value>>,
 }
 
 #[derive(Debug, Deserialize)]

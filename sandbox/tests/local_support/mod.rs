@@ -38,7 +38,22 @@ impl Host {
         Self::start_in(tempfile::tempdir().unwrap(), &[], Some(uid))
     }
 
+    /// A runtime whose egress knows these names; see `sandbox/src/local/egress/test_hosts.rs`.
+    pub fn start_with_hosts(hosts: &str) -> Self {
+        let variable = ("VITRINE_TEST_EGRESS_HOSTS", hosts);
+        Self::launch(tempfile::tempdir().unwrap(), &[], None, Some(variable))
+    }
+
     pub fn start_in(directory: tempfile::TempDir, arguments: &[&str], uid: Option<u32>) -> Self {
+        Self::launch(directory, arguments, uid, None)
+    }
+
+    fn launch(
+        directory: tempfile::TempDir,
+        arguments: &[&str],
+        uid: Option<u32>,
+        variable: Option<(&str, &str)>,
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let state = directory.path().join("state");
         let key = directory.path().join("key");
@@ -55,6 +70,7 @@ impl Host {
                 command
             }
         };
+        command.envs(variable);
         command.args(["runtime", "--listen", "127.0.0.1:0"]);
         command.arg("--api-key-file").arg(&key).arg("--state-dir").arg(&state).args(arguments);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
@@ -97,6 +113,13 @@ impl Host {
             client: self.client.clone(),
             id,
         }
+    }
+
+    /// The egress API of a sandbox: its URL and token.
+    pub async fn egress(&self, sandbox: &Sandbox) -> (String, String) {
+        let (_, endpoint) = self.get(&format!("/v1/sandboxes/{}/endpoints/18080", sandbox.id)).await;
+        let token = endpoint["headers"]["OPENSANDBOX-EGRESS-AUTH"].as_str().unwrap();
+        (format!("http://{}", endpoint["endpoint"].as_str().unwrap()), token.to_owned())
     }
 
     /// A number of kilobytes that the kernel keeps about the runtime.

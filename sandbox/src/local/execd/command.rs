@@ -122,7 +122,7 @@ pub async fn foreground(
     let (client, body) = mpsc::channel(STREAM_DEPTH);
     let output = Output::new(running.stdout, running.stderr);
     let name = session.unwrap_or_else(|| record.id.clone());
-    let reader = Stream::new(client, Arc::clone(&record), on_disconnect, sandbox.ended.clone());
+    let reader = Stream::new(client, Arc::clone(&record), on_disconnect, Arc::clone(sandbox));
     tasks.spawn(stream::pump(record, output, name, reader));
     Ok(stream::response(body))
 }

@@ -94,6 +94,10 @@ async fn enter(
     if sandbox.ended.is_cancelled() {
         return ApiError::runtime("the sandbox has ended").into_response();
     }
+    if sandbox.pause.is_on() {
+        let message = "the sandbox is paused: resume it first";
+        return ApiError::new(StatusCode::CONFLICT, "LOCAL::SANDBOX_PAUSED", message).into_response();
+    }
     request.extensions_mut().insert(sandbox);
     next.run(request).await
 }

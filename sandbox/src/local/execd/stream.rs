@@ -17,7 +17,6 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::{OwnedReadHalf, pipe};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
-use tokio_util::sync::CancellationToken;
 
 use super::output::{ErrorInfo, Event, Lines};
 use super::records::{Ending, Record};
@@ -149,7 +148,8 @@ pub async fn pump(record: Arc<Record>, mut output: Output, name: String, mut str
                 output.stderr.encode(&second[..read], &mut frames);
             }
             () = record.exited.cancelled() => break,
-            _ = ping.tick() => pong(&mut frames),
+            // A paused sandbox is silent, as one is whose execd is frozen with it.
+            _ = ping.tick() => if !stream.sandbox.pause.is_on() { pong(&mut frames) },
         }
         stream.send(frames).await;
     }
@@ -231,8 +231,7 @@ pub struct Stream {
     client: Option<mpsc::Sender<Frames>>,
     record: Arc<Record>,
     on_disconnect: OnDisconnect,
-    /// The end of the sandbox, which waits for no reader.
-    ended: CancellationToken,
+    sandbox: Arc<Sandbox>,
 }
 
 impl Stream {
@@ -240,9 +239,9 @@ impl Stream {
         client: mpsc::Sender<Frames>,
         record: Arc<Record>,
         on_disconnect: OnDisconnect,
-        ended: CancellationToken,
+        sandbox: Arc<Sandbox>,
     ) -> Self {
-        Self { client: Some(client), record, on_disconnect, ended }
+        Self { client: Some(client), record, on_disconnect, sandbox }
     }
 
     async fn send(&mut self, frames: Vec<u8>) {
@@ -253,7 +252,8 @@ impl Stream {
         let is_sent = tokio::select! {
             biased;
             sent = client.send(Ok(frames.into())) => sent.is_ok(),
-            () = self.ended.cancelled() => return,
+            // The end of the sandbox waits for no reader.
+            () = self.sandbox.ended.cancelled() => return,
         };
         if !is_sent {
             self.client = None;

@@ -12,18 +12,22 @@ mod tree;
 mod usage;
 
 use std::collections::HashSet;
-use std::io::{self, IoSliceMut, Write};
+use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, WaitOptions, setrlimit, wait};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions, setrlimit, wait};
 
 use super::bwrap_args::{WORKSPACE, WORKSPACE_DIRECTORIES};
-use super::protocol::{self, Failure, FailureKind, InitLimits, Reply, Request};
+use super::protocol::{self, Failure, FailureKind, InitLimits, InitOrder, READY, Reply, Request};
 use super::sys::{self, Fork};
 
 /// Entry point of the hidden subcommand. Must be called before the program has started a thread.
@@ -43,18 +47,21 @@ struct Init {
     children: OwnedFd,
     /// Supervisors that run; one that is killed loses track of its command's processes.
     supervisors: HashSet<Pid>,
+    /// Operations that came while everything is stopped; `None` while nothing is.
+    waiting: Option<Vec<Vec<OwnedFd>>>,
 }
 
 impl Init {
     fn set_up() -> io::Result<Self> {
         let mut arguments = std::env::args().skip(2);
-        let (Some(fd), Some(limits)) = (arguments.next().and_then(|text| text.parse().ok()), arguments.next()) else {
+        let (Some(fd), Some(order)) = (arguments.next().and_then(|text| text.parse().ok()), arguments.next()) else {
             return Err(io::Error::other("this subcommand is started by the local runtime only"));
         };
+        let order: InitOrder = serde_json::from_str(&order)?;
         let control = sys::adopt(fd)?;
         sys::reset_signals();
         rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-        set_limits(&serde_json::from_str(&limits)?)?;
+        set_limits(&order.limits)?;
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
         for directory in WORKSPACE_DIRECTORIES {
             std::fs::create_dir_all(format!("{WORKSPACE}/{directory}"))?;
@@ -62,8 +69,8 @@ impl Init {
         let children = sys::child_signal_fd()?;
         let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
         sys::replace_stderr(&null)?;
-        rustix::io::write(&control, &[protocol::READY])?;
-        Ok(Self { control, children, supervisors: HashSet::new() })
+        say_ready(&control, order.proxy_port)?;
+        Ok(Self { control, children, supervisors: HashSet::new(), waiting: None })
     }
 
     fn run(mut self) -> io::Result<()> {
@@ -78,12 +85,34 @@ impl Init {
                 self.reap();
             }
             if control {
-                let Some(descriptors) = receive_operation(&self.control)? else { return Ok(()) };
-                if self.start(descriptors) == Role::Helper {
+                let Some((word, descriptors)) = receive(&self.control)? else { return Ok(()) };
+                if self.obey(word, descriptors)? == Role::Helper {
                     return Ok(());
                 }
             }
         }
+    }
+
+    fn obey(&mut self, word: u8, descriptors: Vec<OwnedFd>) -> io::Result<Role> {
+        match (word, &mut self.waiting) {
+            (protocol::STOP, _) => {
+                self.waiting.get_or_insert_default();
+                sys::signal_everybody(Signal::STOP);
+                rustix::io::write(&self.control, &[READY])?;
+            }
+            (protocol::GO_ON, _) => {
+                sys::signal_everybody(Signal::CONT);
+                rustix::io::write(&self.control, &[READY])?;
+                for descriptors in self.waiting.take().unwrap_or_default() {
+                    if self.start(descriptors) == Role::Helper {
+                        return Ok(Role::Helper);
+                    }
+                }
+            }
+            (_, Some(waiting)) => waiting.push(descriptors),
+            (_, None) => return Ok(self.start(descriptors)),
+        }
+        Ok(Role::Init)
     }
 
     fn reap(&mut self) {
@@ -91,7 +120,7 @@ impl Init {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if self.supervisors.remove(&pid) && status.terminating_signal().is_some() {
                 // Its command's processes now belong to nobody, so nothing of any command may stay.
-                sys::kill_everybody();
+                sys::signal_everybody(Signal::KILL);
             }
         }
     }
@@ -154,8 +183,8 @@ fn refuse(operation: OwnedFd, error: &io::Error) {
     let _ = protocol::write_frame(&mut operation, &Reply::Failed(Failure { kind: FailureKind::Spawn, message }));
 }
 
-/// The descriptors of the next operation, or `None` when the runtime has closed the control socket.
-fn receive_operation(control: &OwnedFd) -> io::Result<Option<Vec<OwnedFd>>> {
+/// The next word of the runtime and what came with it, or `None` when it has closed the control socket.
+fn receive(control: &OwnedFd) -> io::Result<Option<(u8, Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
@@ -170,7 +199,20 @@ fn receive_operation(control: &OwnedFd) -> io::Result<Option<Vec<OwnedFd>>> {
             descriptors.extend(rights);
         }
     }
-    Ok(Some(descriptors))
+    Ok(Some((byte[0], descriptors)))
+}
+
+/// Says that the sandbox is ready, and hands the listening socket of its way out to the runtime.
+fn say_ready(control: &OwnedFd, proxy_port: Option<u16>) -> io::Result<()> {
+    let listener = proxy_port.map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port))).transpose()?;
+    let descriptors: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    sendmsg(control, &[IoSlice::new(&[READY])], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
 }
 
 fn set_limits(limits: &InitLimits) -> io::Result<()> {
