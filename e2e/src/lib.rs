@@ -5,6 +5,7 @@
 //! - [`client`]: GraphQL over HTTP.
 //! - [`follow`]: subscriptions over WebSocket, resumable from a cursor.
 //! - [`agents`]: makes the resources that a test needs.
+//! - [`differential`]: several OpenSandbox clients against one server, compared.
 //! - [`python`]: clients that others wrote in Python.
 //! - [`stored`]: reads the event log past the server.
 //! - [`books`]: what must be true of an execution that has ended.
@@ -16,6 +17,7 @@
 pub mod agents;
 pub mod books;
 pub mod client;
+pub mod differential;
 pub mod follow;
 pub mod leftovers;
 pub mod mariadb;
