@@ -3,6 +3,7 @@
 //! - [`node`]: clients that others wrote in JavaScript.
 //! - [`process`]: starts and stops `vitrine` and its helpers, always in a directory of its own.
 //! - [`client`]: GraphQL over HTTP.
+//! - [`cut_proxy`]: cuts the connections to a sandbox server.
 //! - [`follow`]: subscriptions over WebSocket, resumable from a cursor.
 //! - [`agents`]: makes the resources that a test needs.
 //! - [`differential`]: several OpenSandbox clients against one server, compared.
@@ -17,6 +18,7 @@
 pub mod agents;
 pub mod books;
 pub mod client;
+pub mod cut_proxy;
 pub mod differential;
 pub mod follow;
 pub mod leftovers;

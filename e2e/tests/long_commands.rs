@@ -2,23 +2,18 @@
 //! one runs in a sandbox that is somebody else's process, and afterwards there is one run of the program, with all of its
 //! output, once.
 
-use std::io::ErrorKind;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use e2e::Result;
 use e2e::agents::{AgentSpec, Remote, create, profile_on, project};
 use e2e::books::{self, Books};
 use e2e::client::{Client, text};
+use e2e::cut_proxy::CutProxy;
 use e2e::follow::{Follower, whole_log};
 use e2e::mariadb::MariaDb;
 use e2e::process::{SandboxRuntime, Server, ServerOptions, eventually};
 use e2e::replicas::{await_abandonment, owners, replicas};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::CancellationToken;
 
 const LINES: usize = 60;
 /// A time limit that makes a program a background command.
@@ -163,7 +158,7 @@ async fn an_orderly_stop_leaves_the_program_running_and_its_end_is_found_later()
 async fn a_connection_that_is_cut_again_and_again_loses_nothing() -> Result {
     let dir = tempfile::tempdir()?;
     let runtime = SandboxRuntime::start(dir.path())?;
-    let proxy = Proxy::start(&runtime.url).await?;
+    let proxy = CutProxy::start(&runtime.url).await?;
     let server = Server::start(&ServerOptions::new(&dir.path().join("data")))?;
     let client = server.client(&server.api_key.clone().ok_or("no key")?)?;
     let agent = long_agent(&client, &proxy.url, &runtime.api_key).await?;
@@ -171,10 +166,8 @@ async fn a_connection_that_is_cut_again_and_again_loses_nothing() -> Result {
     for line in [5, 15, 25] {
         until_line(&client, &id, line).await?;
         proxy.refuse();
-        eventually(Duration::from_secs(10), "the server was refused", async || {
-            Ok(proxy.refused.load(Ordering::SeqCst).then_some(()))
-        })
-        .await?;
+        eventually(Duration::from_secs(10), "the server was refused", async || Ok(proxy.has_refused().then_some(())))
+            .await?;
         proxy.accept();
     }
     let ended = check(&client, &id).await?;
@@ -234,89 +227,4 @@ async fn a_program_whose_sandbox_is_gone_is_interrupted() -> Result {
     assert!(text(&calls[2], "/result")?.contains("kept\n"), "{}", calls[2]);
     assert!(server.stop()?.success(), "the server did not stop in order");
     Ok(())
-}
-
-/// In front of a runtime: it cuts its connections when the test wants it, and names itself where the runtime does.
-struct Proxy {
-    url: String,
-    is_open: Arc<AtomicBool>,
-    refused: Arc<AtomicBool>,
-    cut: Arc<std::sync::Mutex<CancellationToken>>,
-    _stop: tokio_util::sync::DropGuard,
-}
-
-impl Proxy {
-    async fn start(url: &str) -> Result<Self> {
-        let target = url.strip_prefix("http://").ok_or("no address")?.trim_end_matches('/').to_owned();
-        let listener = loop {
-            let listener = TcpListener::bind("127.0.0.1:0").await?;
-            // The runtime's address is replaced in what it says, and lengths must stay as they are.
-            if listener.local_addr()?.to_string().len() == target.len() {
-                break listener;
-            }
-        };
-        let own = listener.local_addr()?.to_string();
-        let (is_open, refused) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
-        let cut = Arc::new(std::sync::Mutex::new(CancellationToken::new()));
-        let stop = CancellationToken::new();
-        let proxy = Self {
-            url: format!("http://{own}"),
-            is_open: Arc::clone(&is_open),
-            refused: Arc::clone(&refused),
-            cut: Arc::clone(&cut),
-            _stop: stop.clone().drop_guard(),
-        };
-        let serve = async move {
-            loop {
-                let Ok((client, _)) = listener.accept().await else { return };
-                if !is_open.load(Ordering::SeqCst) {
-                    refused.store(true, Ordering::SeqCst);
-                    continue;
-                }
-                let token = cut.lock().expect("no holder panics").clone();
-                let (target, own) = (target.clone(), own.clone());
-                tokio::task::spawn(async move { token.run_until_cancelled(pass(client, &target, &own)).await });
-            }
-        };
-        tokio::task::spawn(async move { stop.run_until_cancelled(serve).await });
-        Ok(proxy)
-    }
-
-    /// Cuts what there is, and everything that comes.
-    fn refuse(&self) {
-        self.refused.store(false, Ordering::SeqCst);
-        self.is_open.store(false, Ordering::SeqCst);
-        std::mem::take(&mut *self.cut.lock().expect("no holder panics")).cancel();
-    }
-
-    fn accept(&self) {
-        self.is_open.store(true, Ordering::SeqCst);
-    }
-}
-
-async fn pass(mut client: TcpStream, target: &str, own: &str) -> std::io::Result<()> {
-    let mut server = TcpStream::connect(target).await?;
-    let (mut from_client, mut from_server) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
-    loop {
-        tokio::select! {
-            read = client.read(&mut from_client) => match read? {
-                0 => return Ok(()),
-                count => server.write_all(&replaced(&from_client[..count], own, target)).await?,
-            },
-            read = server.read(&mut from_server) => match read? {
-                0 => return Err(ErrorKind::UnexpectedEof.into()),
-                count => client.write_all(&replaced(&from_server[..count], target, own)).await?,
-            },
-        }
-    }
-}
-
-fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    for at in 0..=bytes.len().saturating_sub(from.len()) {
-        if bytes[at..].starts_with(from.as_bytes()) {
-            bytes[at..at + from.len()].copy_from_slice(to.as_bytes());
-        }
-    }
-    bytes
 }

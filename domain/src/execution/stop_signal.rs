@@ -71,13 +71,7 @@ impl StopSignal {
 
     /// Whether an external call may start: a stale write can be fenced, a stale request cannot.
     pub fn may_start(&self, clock: &dyn Clock) -> bool {
-        self.cause().is_none() && self.may_act(clock)
-    }
-
-    /// Whether something outside may be stopped or removed, whatever the signal says: what was there for this claim may
-    /// be another's when the lease has run out.
-    pub fn may_act(&self, clock: &dyn Clock) -> bool {
         let micros = u64::try_from(clock.monotonic().as_micros()).unwrap_or(u64::MAX);
-        micros < self.no_start_after.load(Ordering::Acquire)
+        self.cause().is_none() && micros < self.no_start_after.load(Ordering::Acquire)
     }
 }

@@ -195,7 +195,7 @@ async fn a_sandbox_that_ended_meanwhile_interrupts_the_program_and_is_replaced()
     let books = Books::closed(&stage, execution).await;
     let calls: Vec<_> = books.tool_calls().collect();
     assert_eq!(calls.iter().map(|call| call.state).collect::<Vec<_>>(), [Succeeded, Interrupted, Succeeded]);
-    let told = &books.asked[2].results[1];
+    let told = &books.asked[2].results[0];
     assert!(told.contains("may have run in part") && told.contains("from the end of the last finished"), "{told}");
     assert_eq!(calls[2].result, StoredText::Inline("a=one".to_owned()));
     assert_eq!(stage.sandbox.commands("gate").len(), 1);
