@@ -1,10 +1,10 @@
 # The same commands on every machine and in CI. CONTRIBUTING.md says when to use which.
 
 .DEFAULT_GOAL := help
-.PHONY: help run check update test e2e bench guards studio doctor
+.PHONY: help run check update test e2e bench guards studio doctor gen-spec verify-spec test-opensandbox sandbox-images
 
 help: ## Show this list
-	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 26
 
 run: ## Build everything, start the server, run the demo; Ctrl-C stops the server
 	@scripts/run.sh
@@ -32,3 +32,15 @@ studio: ## Build the web app into frontend/dist when its sources changed
 
 doctor: ## Check what Vitrine needs on this machine
 	@cargo run --locked --quiet --bin vitrine -- doctor
+
+gen-spec: ## Write sandbox/spec.inventory.json from the pinned specifications in DIR
+	@scripts/spec.sh generate "$(or $(DIR),$(VITRINE_OPENSANDBOX_SPECS),$(error DIR=... names a directory with the three files))"
+
+verify-spec: ## Say what the specifications of OpenSandbox in DIR change
+	@scripts/spec.sh verify "$(or $(DIR),$(error DIR=... names a directory with the three files))"
+
+test-opensandbox: ## Run the conformance suite against the real OpenSandbox server
+	@scripts/test-opensandbox.sh
+
+sandbox-images: ## Build the sandbox images here, without a registry
+	@scripts/sandbox-images.sh

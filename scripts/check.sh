@@ -28,6 +28,19 @@ generated_types() (
     exit 1
 )
 
+# The inventory is what the pinned specifications and the list of what is in use say: making it again changes nothing.
+specifications() (
+    before=$(mktemp)
+    trap 'rm -f "$before"' EXIT
+    cp sandbox/spec.inventory.json "$before"
+    scripts/spec.sh generate "$VITRINE_OPENSANDBOX_SPECS" || exit 1
+    if ! diff -u "$before" sandbox/spec.inventory.json; then
+        printf 'The inventory was not that of the specifications. It is now; commit it.\n' >&2
+        exit 1
+    fi
+    scripts/spec.sh verify "$VITRINE_OPENSANDBOX_SPECS"
+)
+
 check 'Formatting' cargo fmt --all --check
 check 'House rules can fail' python3 scripts/tidy.py --self-test
 check 'House rules' python3 scripts/tidy.py
@@ -37,6 +50,12 @@ check "Studio's packages" scripts/studio.sh --install-only
 check "Studio's types are up to date" generated_types
 check "Studio's types hold" npm --prefix frontend run --silent typecheck
 check "Studio's lints" npm --prefix frontend run --silent lint
+check "OpenSandbox's pins and their matrix" scripts/spec.sh matrix
+if [ -n "${VITRINE_OPENSANDBOX_SPECS:-}" ]; then
+    check "OpenSandbox's specifications" specifications
+else
+    say "OpenSandbox's specifications: skipped, VITRINE_OPENSANDBOX_SPECS names no directory with them"
+fi
 if has cargo-deny; then
     check 'Licences and sources of dependencies' cargo deny --locked check bans licenses sources
 else

@@ -22,7 +22,8 @@ install_packages() {
     fi
     say "Installing $*"
     DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null
-    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" </dev/null
+    # In this run level no package starts its service.
+    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" </dev/null
 }
 
 # Each argument is PROGRAM=PACKAGE. Installs the packages whose program is missing.
@@ -66,6 +67,19 @@ need_test_programs() {
 
 # The directory that cargo builds into.
 target_dir() { printf '%s' "${CARGO_TARGET_DIR:-target}"; }
+
+# python_environment NAME REQUIREMENTS: makes the environment of that name in the target directory, unless it is there and
+# as the file says. Prints its directory.
+python_environment() {
+    local environment
+    environment=$(target_dir)/python/$1
+    if ! cmp --silent "$2" "$environment/installed-requirements.txt"; then
+        python3 -m venv --clear "$environment" >&2
+        "$environment/bin/pip" install --quiet --requirement "$2" >&2
+        cp "$2" "$environment/installed-requirements.txt"
+    fi
+    printf '%s' "$environment"
+}
 
 # One set of features for every build of a check or a test, so that nothing is compiled twice.
 FEATURES=sandbox/testing

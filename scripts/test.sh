@@ -6,61 +6,11 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname -- "$0")/lib.sh"
+# shellcheck source=scripts/suites.sh
+. "$(dirname -- "$0")/suites.sh"
 
 need_toolchain
 need_test_programs
-
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
-passed=0
-failed=0
-summary=()
-broken=0
-
-# suite NAME COUNTER COMMAND...: runs it, shows what it prints, and adds up what it counted.
-suite() {
-    local name=$1 counter=$2 log status=0 counts ok bad note=''
-    shift 2
-    log="$logs/log"
-    say "$name: $*"
-    "$@" </dev/null 2>&1 | tee "$log" || status=$?
-    counts=$("$counter" <"$log")
-    read -r ok bad <<<"$counts"
-    passed=$((passed + ok))
-    failed=$((failed + bad))
-    [ "$((ok + bad))" -gt 0 ] || note=' (ran no test)'
-    [ "$status" -eq 0 ] || note="$note (exit status $status)"
-    [ -z "$note" ] || broken=1
-    summary+=("$name: $ok passed, $bad failed$note")
-}
-
-plain() { sed 's/\x1b\[[0-9;]*m//g'; }
-
-# "test result: ok. 12 passed; 0 failed; ..." for each test binary.
-count_cargo() {
-    plain | awk '
-        /^test result:/ {
-            for (i = 1; i < NF; i++) {
-                if ($(i + 1) ~ /^passed/) ok += $i
-                if ($(i + 1) ~ /^failed/) bad += $i
-            }
-        }
-        END { print ok + 0, bad + 0 }'
-}
-
-# Vitest says "Tests  3 failed | 61 passed (64)", Playwright "5 passed", Node's own runner "# pass 5" or "ℹ pass 5".
-count_npm() {
-    plain | awk '
-        $1 == "Tests" || (NF >= 2 && $1 ~ /^[0-9]+$/ && $2 ~ /^(passed|failed)$/) {
-            for (i = 1; i < NF; i++) {
-                if ($(i + 1) ~ /^passed/) ok += $i
-                if ($(i + 1) ~ /^failed/) bad += $i
-            }
-        }
-        ($1 == "#" || $1 == "ℹ") && NF == 3 && $2 == "pass" { ok += $3 }
-        ($1 == "#" || $1 == "ℹ") && NF == 3 && $2 == "fail" { bad += $3 }
-        END { print ok + 0, bad + 0 }'
-}
 
 # The ids of the running processes whose program was built here.
 mkdir -p "$(target_dir)"
@@ -86,6 +36,7 @@ before=$(ours)
 scripts/studio.sh
 suite 'Rust workspace' count_cargo \
     cargo test --locked --workspace --features "$FEATURES" --no-fail-fast
+suite "OpenSandbox's specifications" count_unittest scripts/spec.sh test
 suite 'Studio units' count_npm npm --prefix frontend test
 if [ -f e2e/browser/package.json ]; then
     npm --prefix e2e/browser ci --no-audit --no-fund </dev/null
@@ -97,7 +48,4 @@ if ! left_behind; then
     broken=1
 fi
 
-say 'Suites'
-printf '%s\n' "${summary[@]}"
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ] && [ "$broken" -eq 0 ]
+conclude

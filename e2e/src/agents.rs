@@ -118,7 +118,8 @@ pub async fn profile_on(client: &Client, project: &str, slug: &str, remote: &Rem
     };
     let key = with(json!({ "secret": remote.api_key }));
     let key = client.mutate("credentialCreate", "CredentialCreateInput", "credential { id }", key).await?;
-    let connection = json!({ "baseUrl": remote.url, "credentialId": text(&key, "/credential/id")? });
+    let connection =
+        json!({ "baseUrl": remote.url, "credentialId": text(&key, "/credential/id")?, "egress": "SIDECAR" });
     let connection = with(json!({ "publish": true, "spec": connection }));
     let (field, input_type) = ("sandboxConnectionCreate", "SandboxConnectionCreateInput");
     let connection = client.mutate(field, input_type, "sandboxConnection { id }", connection).await?;

@@ -15,17 +15,18 @@ use futures_util::future::{Either, select};
 use tokio_util::sync::CancellationToken;
 
 use super::collect::Outputs;
+use super::egress;
 use super::invocation::Invocation;
 use super::model::{ToolCall, ToolResult};
 use super::program::{EndedOutput, ProgramOutput, program_result, time_limit};
 use super::run::{Invoked, Unfinished, conclude, no_sandbox, not_begun};
-use crate::agent::{Claim, Halt};
+use crate::agent::{Claim, Halt, NoSandbox};
 use crate::event::Event;
 use crate::execution::{CallContext, Change, StopCause};
 use crate::resource::SandboxTier;
 use crate::sandbox::{
     BackgroundCommand, CommandPlace, Exit, Followed, LONGEST_STREAMED, LiveSandbox, OutputSink, OutputStream, Program,
-    ProgramEnd, SandboxError, Start,
+    ProgramEnd, SandboxError, Setting, Start,
 };
 
 /// How long a server may be late with its own time limit.
@@ -34,6 +35,11 @@ const OVERDUE: Duration = Duration::from_secs(15);
 /// A program that runs in the background, and its time limit.
 pub(super) fn long_program<'a>(claim: &Claim, invocation: &'a Invocation) -> Option<(&'a Program, Duration)> {
     let limit = time_limit(claim);
+    let pinned = claim.pinned.get().and_then(|pinned| pinned.sandbox.as_ref());
+    // What is lent to a program is taken away by the worker that lent it.
+    if pinned.is_some_and(|pinned| !pinned.profile.credentials.is_empty()) {
+        return None;
+    }
     invocation.program().filter(|_| limit > LONGEST_STREAMED).map(|program| (program, limit))
 }
 
@@ -47,7 +53,9 @@ pub(super) async fn begin(
 ) -> Result<Invoked, Unfinished> {
     let context = claim.call_context();
     let limit = limit.min(context.time_left);
-    let id = match claim.ports.sandboxes.start(&context, sandbox, program, limit).await {
+    let setting = Setting { call: Some(call.id), ..sandbox.setting.clone() };
+    let of_call = LiveSandbox { setting, ..sandbox.clone() };
+    let id = match claim.ports.sandboxes.start(&context, &of_call, program, limit).await {
         Ok(Start::Started(id)) => id,
         Ok(Start::NotStarted(why)) => {
             let result = program_result(Exit::NotStarted(why), String::new(), limit);
@@ -67,11 +75,18 @@ pub(super) async fn begin(
 pub(super) async fn go_on(claim: &Claim, call: &ToolCall, command: BackgroundCommand) -> Result<Invoked, Unfinished> {
     claim.check_stop().map_err(|halt| stopped(claim, halt, not_begun))?;
     let taken = match call.sandbox_id {
-        Some(id) => claim.sandbox.taken_over(claim, id).await.map_err(|halt| stopped(claim, halt, no_sandbox))?,
+        Some(id) => {
+            let taken = claim.sandbox.taken_over(claim, id).await;
+            taken.map_err(|halt| stopped(claim, halt, |halt| no_sandbox(NoSandbox::Halt(halt))))?
+        }
         None => None,
     };
     match taken {
-        Some(sandbox) => follow(claim, call, command, &sandbox).await,
+        Some(sandbox) => {
+            let followed = follow(claim, call, command, &sandbox).await;
+            claim.sandbox.release(claim);
+            followed
+        }
         None => Ok((ToolResult::interrupted(&claim.sandbox.describe_kept().await), Outputs::default())),
     }
 }
@@ -93,7 +108,8 @@ async fn follow(
 ) -> Result<Invoked, Unfinished> {
     let limit = command.limit();
     let output = FollowedOutput::new(claim, call, sandbox, command);
-    let (followed, word) = follow_or_obey(claim, call, sandbox, &output).await;
+    let following = follow_or_obey(claim, call, sandbox, &output);
+    let (followed, word) = egress::during(claim, call.id, sandbox, following).await;
     let end = match followed {
         Ok(Followed::Ended(end)) => end,
         Ok(Followed::LetGo) => {

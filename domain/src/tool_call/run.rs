@@ -10,7 +10,7 @@ use super::follow;
 use super::invocation::Invocation;
 use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::plan::{NOT_BEGUN, Planned, Todo, fill, finished_event, loop_stop};
-use crate::agent::{Claim, Halt, checkpoint};
+use crate::agent::{Claim, Halt, NoSandbox, checkpoint};
 use crate::artifact::store_text;
 use crate::execution::{Change, StopCause, StopCode};
 use crate::ids::ToolCallId;
@@ -88,10 +88,14 @@ async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Resu
         return Ok((ToolResult::succeeded("Noted."), Outputs::default()));
     }
     let (sandbox, note) = claim.sandbox.get_or_create(claim).await.map_err(no_sandbox)?;
-    let (mut result, outputs) = match follow::long_program(claim, invocation) {
-        Some((program, limit)) => follow::begin(claim, call, program, limit, &sandbox).await?,
-        None => invoke_in(claim, call, invocation, &sandbox).await,
+    let invoked = match follow::long_program(claim, invocation) {
+        Some((program, limit)) => follow::begin(claim, call, program, limit, &sandbox).await,
+        None => Ok(invoke_in(claim, call, invocation, &sandbox).await),
     };
+    claim.sandbox.release(claim);
+    let (mut result, outputs) = invoked?;
+    // What was redacted in pieces may make a secret as a whole.
+    result.redact(&sandbox.setting.secrets.redactor());
     if let Some(note) = note {
         result.text = format!("{}\n{note}", result.text);
     }
@@ -138,7 +142,17 @@ pub(super) fn not_begun(halt: Halt) -> Unfinished {
     Unfinished::of(state, code, message.to_owned(), Some(halt))
 }
 
-pub(super) fn no_sandbox(halt: Halt) -> Unfinished {
+pub(super) fn no_sandbox(why: NoSandbox) -> Unfinished {
+    let halt = match why {
+        NoSandbox::Halt(halt) => halt,
+        NoSandbox::QuotaReached { most } => {
+            let message = format!(
+                "no sandbox could be made, because the {most} that this installation allows at one time are in use; try \
+                 again later"
+            );
+            return Unfinished::of(ToolCallState::Failed, "SANDBOX_QUOTA_EXCEEDED", message, None);
+        }
+    };
     let (code, message) = match &halt {
         Halt::Stop { code: StopCode::AccessDenied, message, .. } => ("ACCESS_DENIED", message.clone()),
         Halt::Stop { message, .. } => ("SANDBOX_UNAVAILABLE", message.clone()),

@@ -2,18 +2,18 @@
 
 use sea_orm::{DatabaseTransaction, Value};
 
-use super::account_moves;
 use super::fault::Fault;
 use super::query::{execute, insert, now, save as save_row};
 use super::rows::{
     flag, id, int, json, limits, name, optional_id, optional_int, optional_json, optional_name, optional_time, time,
 };
+use super::{account_moves, sandboxes};
 use domain::artifact::Artifact;
 use domain::clock::Timestamp;
 use domain::execution::{AgentIteration, Change, ExecutionRef, Fence, LoopOverride, Progress};
 use domain::ids::CommandId;
 use domain::model_call::ModelCall;
-use domain::sandbox::{CommandPlace, Sandbox, WorkspaceCheckpoint};
+use domain::sandbox::{CommandPlace, WorkspaceCheckpoint};
 use domain::tool_call::ToolCall;
 
 pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, change: &Change) -> Result<(), Fault> {
@@ -23,7 +23,9 @@ pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, chang
         Change::SaveModelCall(call) => save_model_call(transaction, execution, call).await,
         Change::SaveToolCall(call) => save_tool_call(transaction, execution, call).await,
         Change::SaveCommand(place) => save_command(transaction, execution, place).await,
-        Change::SaveSandbox(sandbox) => save_sandbox(transaction, execution, sandbox).await,
+        Change::SaveSandbox(sandbox) => sandboxes::save(transaction, execution, sandbox).await,
+        Change::OpenSandbox { sandbox, quota } => sandboxes::open(transaction, execution, sandbox, *quota).await,
+        Change::SaveIssuedCredential(issued) => sandboxes::save_credential(transaction, execution, issued).await,
         Change::SaveWorkspace { iteration, checkpoint } => {
             save_workspace(transaction, execution, *iteration, checkpoint).await
         }
@@ -47,7 +49,7 @@ pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, chang
     }
 }
 
-fn key(execution: ExecutionRef, row: (&'static str, Value)) -> [(&'static str, Value); 3] {
+pub(super) fn key(execution: ExecutionRef, row: (&'static str, Value)) -> [(&'static str, Value); 3] {
     [("tenant_id", id(execution.tenant_id)), ("execution_id", id(execution.id)), row]
 }
 
@@ -146,30 +148,6 @@ async fn save_command(
         1 => Ok(()),
         _ => Err(Fault::conflict("the execution has no such tool call")),
     }
-}
-
-async fn save_sandbox(
-    transaction: &DatabaseTransaction,
-    execution: ExecutionRef,
-    sandbox: &Sandbox,
-) -> Result<(), Fault> {
-    let columns = [
-        ("epoch", int(sandbox.epoch)),
-        ("profile_version", id(sandbox.profile_version)),
-        ("connection_version", id(sandbox.connection_version)),
-        ("tier", name(sandbox.tier)),
-        ("image", sandbox.image.clone().into()),
-        ("network", name(sandbox.network)),
-        ("memory_bytes", int(sandbox.memory_bytes)),
-        ("disk_bytes", int(sandbox.disk_bytes)),
-        ("pids", int(sandbox.pids)),
-        ("state", name(sandbox.state)),
-        ("remote_id", sandbox.remote_id.clone().into()),
-        ("enforced", json(&sandbox.enforced)?),
-        ("created_at", time(sandbox.created_at)),
-        ("expires_at", optional_time(sandbox.expires_at)),
-    ];
-    save_row(transaction, "sandbox", &key(execution, ("id", id(sandbox.id))), &columns).await
 }
 
 async fn save_workspace(

@@ -62,6 +62,11 @@ contracts! {
         a_cursor_moves_with_its_output,
         stray_sandboxes_are_found_until_they_are_gone,
     ],
+    sandboxes: [
+        a_tenant_has_as_many_sandboxes_as_it_may,
+        sandboxes_that_open_at_one_time_are_counted,
+        issued_credentials_end_with_their_sandbox,
+    ],
     event_log: [
         a_reader_misses_nothing_and_repeats_nothing,
         a_read_is_bounded,

@@ -1,5 +1,6 @@
 //! Runs a program: its source goes up, its command runs, its output comes while it is printed.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,12 +13,13 @@ use crate::runner::{WORKSPACE, prepare};
 
 pub(super) async fn execute(
     remote: &Sandbox,
+    environment: BTreeMap<String, String>,
     context: &CallContext,
     program: &Program,
     timeout: Duration,
     output: &dyn OutputSink,
 ) -> Result<Exit, SandboxError> {
-    let request = request(remote, program, timeout.min(context.time_left)).await?;
+    let request = request(remote, environment, program, timeout.min(context.time_left)).await?;
     match remote.run(&request, &mut Forward(output), &context.cancel).await {
         Ok(outcome) => {
             if !outcome.is_stopped {
@@ -34,6 +36,7 @@ pub(super) async fn execute(
 /// The command that runs a program, whose source is in the sandbox when this returns.
 pub(super) async fn request(
     remote: &Sandbox,
+    environment: BTreeMap<String, String>,
     program: &Program,
     timeout: Duration,
 ) -> Result<CommandRequest, SandboxError> {
@@ -45,7 +48,8 @@ pub(super) async fn request(
     }
     let mut request = CommandRequest::shell(prepared.command);
     request.cwd = Some(WORKSPACE.to_owned());
-    request.env = prepared.env;
+    request.env = environment;
+    request.env.extend(prepared.env);
     request.timeout = Some(timeout);
     Ok(request)
 }

@@ -7,9 +7,11 @@
 
 mod clients;
 mod collect;
+mod credentials;
 mod execute;
 mod failure;
 mod follow;
+mod network;
 mod request;
 mod workspace;
 
@@ -20,14 +22,14 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    BackgroundCommand, Collected, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program,
-    SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
+    BackgroundCommand, Collected, EgressAttempts, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
+    Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
 use tokio_util::sync::CancellationToken;
 
 pub use clients::{LocalTier, SandboxManager};
 
-use crate::opensandbox::{ByteRange, Download, Error, SandboxLabel, Upload};
+use crate::opensandbox::{ByteRange, Download, Error, LABEL_KEY, ListFilter, SandboxLabel, Upload};
 use crate::runner::WORKSPACE;
 use failure::failure;
 
@@ -39,7 +41,7 @@ impl SandboxRuntime for SandboxManager {
     async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
         let client = self.client(&request.target).await?;
         let label = label(request.id)?;
-        let create = request::create(request, label.clone());
+        let create = request::create(request, label.clone())?;
         let within = READY_WITHIN.min(context.time_left);
         let sandbox = match client.create_ready(&create, within).await {
             Ok(sandbox) => sandbox,
@@ -54,7 +56,7 @@ impl SandboxRuntime for SandboxManager {
         };
         let info = sandbox.info().await.map_err(|error| failure(&error))?;
         let live = request::live(request, &info);
-        self.remember(request.id, sandbox);
+        self.remember(request.id, sandbox, network::proxy(&info));
         Ok(live)
     }
 
@@ -67,7 +69,8 @@ impl SandboxRuntime for SandboxManager {
         output: &dyn OutputSink,
     ) -> Result<Exit, SandboxError> {
         let remote = self.attach(sandbox).await?;
-        execute::execute(&remote, context, program, timeout, output).await
+        let environment = network::environment(&sandbox.setting, self.proxy(sandbox.id).as_deref());
+        execute::execute(&remote, environment, context, program, timeout, output).await
     }
 
     async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
@@ -83,7 +86,8 @@ impl SandboxRuntime for SandboxManager {
         limit: Duration,
     ) -> Result<Start, SandboxError> {
         let remote = self.attach(sandbox).await?;
-        let request = execute::request(&remote, program, limit).await?;
+        let environment = network::environment(&sandbox.setting, self.proxy(sandbox.id).as_deref());
+        let request = execute::request(&remote, environment, program, limit).await?;
         follow::start(&remote, &request).await
     }
 
@@ -178,6 +182,34 @@ impl SandboxRuntime for SandboxManager {
         bytes: Bytes,
     ) -> Result<(), SandboxError> {
         workspace::write(&self.attach(sandbox).await?, file, bytes).await
+    }
+
+    async fn put_credential(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        name: &str,
+        secret: &str,
+    ) -> Result<String, SandboxError> {
+        credentials::put(&self.attach(sandbox).await?, sandbox, name, secret).await
+    }
+
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        credentials::remove(&self.attach(sandbox).await?, sandbox, names).await
+    }
+
+    async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        if self.proxy(sandbox.id).is_none() {
+            return Ok(EgressAttempts { attempts: Vec::new(), next: after });
+        }
+        network::attempts(&remote, after).await
+    }
+
+    async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {
+        let client = self.client(target).await?;
+        let found = client.list_all(&ListFilter::default()).await.map_err(|error| failure(&error))?;
+        Ok(found.iter().filter_map(|info| info.metadata.get(LABEL_KEY)?.parse().ok()).collect())
     }
 
     async fn terminate(
