@@ -39,10 +39,20 @@ impl AgentSpec {
         }
     }
 
-    /// With all tools that run code.
+    /// With all tools that work in a sandbox.
     #[must_use]
     pub fn with_sandbox(mut self) -> Self {
-        let tools = ["run_python", "run_javascript", "run_shell", "write_file", "read_file"];
+        let tools = [
+            "run_python",
+            "run_javascript",
+            "run_shell",
+            "read_file",
+            "write_file",
+            "edit_file",
+            "list_files",
+            "glob",
+            "grep",
+        ];
         self.tools.extend(tools.map(str::to_owned));
         self
     }

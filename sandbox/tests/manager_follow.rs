@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod local_support;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,7 +13,9 @@ use async_trait::async_trait;
 use domain::ctx::Principal;
 use domain::execution::{CallContext, ExecutionRef};
 use domain::ids::{ExecutionId, PrincipalId, ResourceId, SandboxId, TenantId};
-use domain::resource::{SandboxNetwork, SandboxProfileSpec, SandboxTier};
+use domain::resource::{
+    EgressEnforcement, SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime,
+};
 use domain::sandbox::{
     BackgroundCommand, Exit, Followed, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd, SandboxRequest,
     SandboxRuntime as _, SandboxTarget, Start,
@@ -48,6 +51,10 @@ impl Stage {
             api_key: Some(KEY.to_owned()),
             allow_plaintext: false,
             endpoint_hosts: Vec::new(),
+            route: SandboxRoute::Direct,
+            secure_access: false,
+            secure_runtime: SecureRuntime::Runc,
+            egress: Some(EgressEnforcement::Sidecar),
         };
         let profile = SandboxProfileSpec {
             connection_id: ResourceId::from_bits(1),
@@ -57,7 +64,12 @@ impl Stage {
             disk_bytes: 1 << 26,
             pids: 64,
             ttl_seconds: 600,
+            idle_ttl_seconds: None,
             network: SandboxNetwork::None,
+            network_hosts: Vec::new(),
+            user: None,
+            environment: BTreeMap::new(),
+            credentials: Vec::new(),
             command_timeout_ms: 600_000,
         };
         let context = context();
@@ -126,7 +138,7 @@ const LONG: Duration = Duration::from_secs(120);
 
 #[cfg(test)]
 fn ended(exit: Exit) -> Followed {
-    Followed::Ended(ProgramEnd { exit, sandbox_lost: false })
+    Followed::Ended(ProgramEnd::of(exit))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -235,7 +247,7 @@ async fn a_command_that_the_server_does_not_know_gives_its_sandbox_up() {
     let host = Host::start();
     let stage = Stage::new(&host).await;
     let command = BackgroundCommand { id: "0123abcd".to_owned(), cursor: 3, limit_ms: 1000 };
-    let lost = Followed::Ended(ProgramEnd { exit: Exit::Unknown, sandbox_lost: true });
+    let lost = Followed::Ended(ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(Exit::Unknown) });
     assert_eq!(stage.follow(&command, &Kept::default()).await, lost);
 }
 

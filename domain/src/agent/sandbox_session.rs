@@ -26,6 +26,8 @@ use crate::tool_call::{EgressLog, ToolCall, ToolCallState};
 pub struct SandboxSession {
     pub(super) live: Mutex<Option<(Sandbox, LiveSandbox)>>,
     pub(super) workspace: Mutex<Workspace>,
+    /// Held by the tool that writes a file.
+    pub(crate) writing: Mutex<()>,
     row: Plain<Row>,
     pub(super) usage: Usage,
     /// What was told of its programs' attempts to reach the network.
@@ -371,7 +373,8 @@ async fn fill(claim: &Claim, sandbox: &LiveSandbox) -> Result<(), Halt> {
     let files = claim.ports.reader.artifacts(claim.scope(), &[claim.execution.id]).await?;
     let (inputs, outputs): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.kind == ArtifactKind::Input);
     if is_restored {
-        claim.sandbox.row().collected = outputs.into_iter().map(|file| (file.name, file.sha256)).collect();
+        let outputs = outputs.into_iter().filter(|file| file.kind == ArtifactKind::Output);
+        claim.sandbox.row().collected = outputs.map(|file| (file.name, file.sha256)).collect();
     } else {
         let inputs = upload_inputs(claim, sandbox, inputs).await?;
         let recognised = checkpoint::recognise(claim, sandbox, &mut workspace, inputs).await;

@@ -61,7 +61,7 @@ pub(super) async fn begin(
             let result = program_result(Exit::NotStarted(why), String::new(), limit);
             return Ok((result, Outputs::default()));
         }
-        Err(error) => return Ok(conclude(claim, call, sandbox, Err(error), true).await),
+        Err(error) => return Ok(conclude(claim, call, sandbox, true, (Err(error), Outputs::default())).await),
     };
     let limit_ms = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
     let command = BackgroundCommand { id, cursor: 0, limit_ms };
@@ -119,7 +119,7 @@ async fn follow(
         Err(error) => {
             tracing::warn!(execution.id = %claim.execution.id, error.code = error.code, "command was not followed to its end");
             // It may go on unseen.
-            ProgramEnd { exit: Exit::Unknown, sandbox_lost: true }
+            ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(Exit::Unknown) }
         }
     };
     let exit = match (end.exit, word) {
@@ -127,16 +127,12 @@ async fn follow(
         (Exit::Code(_), None) if !output.has_all() => Exit::Unknown,
         (exit, _) => exit,
     };
-    let EndedOutput { text, truncated, lossy, last_words } = output.inner.ended();
-    let result = ToolResult { truncated, lossy, ..program_result(exit, text, limit) };
-    let (result, mut outputs) = if end.sandbox_lost {
+    if end.sandbox_lost {
         claim.sandbox.give_up(claim, sandbox.id).await.map_err(Unfinished::LeftOpen)?;
-        (result, Outputs::default())
-    } else {
-        conclude(claim, call, sandbox, Ok(result), true).await
-    };
-    outputs.last_words = last_words;
-    Ok((result, outputs))
+    }
+    let EndedOutput { text, truncated, lossy, outputs } = output.inner.ended(call).await;
+    let result = ToolResult { truncated, lossy, ..program_result(exit, text, limit) };
+    Ok(conclude(claim, call, sandbox, true, (Ok(result), outputs)).await)
 }
 
 /// What comes from outside while a command is followed.
@@ -247,7 +243,7 @@ impl<'a> FollowedOutput<'a> {
     }
 
     async fn tell(&self, stream: OutputStream, text: &str, cursor: u64) {
-        let (text, is_first) = self.inner.take(stream, text);
+        let (text, is_first) = self.inner.absorb(stream, text).await;
         if text.is_empty() {
             return;
         }
@@ -267,7 +263,9 @@ impl OutputSink for FollowedOutput<'_> {
         let told = self.place.command.cursor.saturating_sub(begin);
         let cut = usize::try_from(told).map_or(text.len(), |told| text.floor_char_boundary(told));
         let (before, behind) = text.split_at(cut);
-        self.inner.take(stream, before);
+        if !before.is_empty() {
+            self.inner.absorb(stream, before).await;
+        }
         if !behind.is_empty() {
             self.tell(stream, behind, begin + text.len() as u64).await;
         }

@@ -91,6 +91,14 @@ impl ToolResult {
         }
     }
 
+    /// Puts the replacement character in the place of each NUL: not every store keeps one in a text.
+    pub(super) fn take_nul_out(&mut self) {
+        if self.text.contains('\0') {
+            self.text = without_nul(&self.text);
+            self.lossy = true;
+        }
+    }
+
     /// Takes out of every text of it what must not be told.
     pub fn redact(&mut self, redactor: &Redactor) {
         self.text = redactor.text(&self.text).into_owned();
@@ -98,6 +106,11 @@ impl ToolResult {
             *message = redactor.text(message).into_owned();
         }
     }
+}
+
+/// A text with the replacement character in the place of each NUL.
+pub(super) fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
 }
 
 /// A ToolCall, as it is stored.

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
+use super::browse::browse;
 use super::collect::{Outputs, collect, created_event};
-use super::files::use_sandbox;
 use super::follow;
 use super::invocation::Invocation;
 use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::plan::{NOT_BEGUN, Planned, Todo, fill, finished_event, loop_stop};
+use super::program::run_program;
 use crate::agent::{Claim, Halt, NoSandbox, checkpoint};
 use crate::artifact::store_text;
 use crate::execution::{Change, StopCause, StopCode};
@@ -46,6 +47,7 @@ async fn one(claim: &Claim, planned: Planned) -> Result<(ToolCallId, String), Ha
         Err(Unfinished::Refused { result, halt }) => (result, halt, Outputs::default()),
         Err(Unfinished::LeftOpen(halt)) => return Err(halt),
     };
+    result.take_nul_out();
     if let Some(warning) = warning {
         result.text = with_warning(&result.text, &warning);
     }
@@ -103,8 +105,13 @@ async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Resu
 }
 
 async fn invoke_in(claim: &Claim, call: &ToolCall, invocation: &Invocation, sandbox: &LiveSandbox) -> Invoked {
-    let outcome = use_sandbox(claim, call, invocation, sandbox).await;
-    conclude(claim, call, sandbox, outcome, invocation.changes_workspace()).await
+    let done = match invocation {
+        Invocation::Run(program) => run_program(claim, call, program, sandbox).await,
+        Invocation::Files(tool) => (tool.run(claim, sandbox).await, Outputs::default()),
+        Invocation::Browse(page) => browse(claim, call, page, sandbox).await,
+        Invocation::Note => (Ok(ToolResult::succeeded("Noted.")), Outputs::default()),
+    };
+    conclude(claim, call, sandbox, invocation.changes_workspace(), done).await
 }
 
 /// Keeps what a call left in its sandbox.
@@ -112,16 +119,16 @@ pub(super) async fn conclude(
     claim: &Claim,
     call: &ToolCall,
     sandbox: &LiveSandbox,
-    outcome: Result<ToolResult, SandboxError>,
     changes_workspace: bool,
+    (outcome, mut outputs): (Result<ToolResult, SandboxError>, Outputs),
 ) -> Invoked {
-    let mut outputs = Outputs::default();
-    match &outcome {
-        Ok(_) => outputs = collect(claim, call, sandbox).await,
-        Err(error) if error.sandbox_lost => claim.sandbox.forget(sandbox.id).await,
-        Err(_) => {}
+    if outcome.as_ref().is_err_and(|error| error.sandbox_lost) {
+        claim.sandbox.forget(sandbox.id).await;
     }
-    let is_live = outcome.as_ref().map_or_else(|error| !error.sandbox_lost, |_| true);
+    let is_live = claim.sandbox.current().await == Some(sandbox.id);
+    if is_live && outcome.is_ok() {
+        collect(claim, call, sandbox, &mut outputs).await;
+    }
     if is_live && changes_workspace {
         outputs.warnings.extend(checkpoint::take(claim, sandbox).await);
     }
@@ -197,7 +204,7 @@ async fn finish(claim: &Claim, mut call: ToolCall, ended: Ended<'_>) -> Result<O
             let mut events = outputs.last_words;
             events.extend(rows.iter().map(created_event).chain(outputs.warnings));
             events.push(finished_event(&call, &result.text, millis(duration)));
-            let mut changes: Vec<_> = rows.into_iter().map(Change::AddArtifact).collect();
+            let mut changes: Vec<_> = rows.into_iter().chain(outputs.printed).map(Change::AddArtifact).collect();
             changes.extend(claim.sandbox.unsaved_checkpoint(call.iteration));
             changes.push(Change::SaveToolCall(Box::new(call)));
             (changes, events)

@@ -48,7 +48,7 @@ impl PlayedBackground {
         gate: &Semaphore,
         output: &dyn OutputSink,
     ) -> Followed {
-        let ended = |exit| Followed::Ended(ProgramEnd { exit, sandbox_lost: false });
+        let ended = |exit| Followed::Ended(ProgramEnd::of(exit));
         let printed = self.commands.lock().unwrap()[&command.id].clone();
         self.follows.fetch_add(1, Ordering::SeqCst);
         // What was told before comes in other pieces than it did then.

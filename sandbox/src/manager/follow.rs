@@ -74,7 +74,9 @@ pub(super) async fn follow(
     let outcome = match followed {
         Ok(outcome) => outcome,
         // The server knows nothing of it any more: what it did is not known, nor whether it is over.
-        Err(Error::NotFound(_)) => return Ok(Followed::Ended(ProgramEnd { exit: Exit::Unknown, sandbox_lost: true })),
+        Err(Error::NotFound(_)) => {
+            return Ok(Followed::Ended(ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(Exit::Unknown) }));
+        }
         Err(error) => return Err(failure(&error)),
     };
     let exit = match outcome.end {
@@ -82,8 +84,7 @@ pub(super) async fn follow(
         Some(end) => exit(end),
         None => Exit::Unknown,
     };
-    let sandbox_lost = !outcome.is_stopped;
-    Ok(Followed::Ended(ProgramEnd { exit, sandbox_lost }))
+    Ok(Followed::Ended(ProgramEnd { sandbox_lost: !outcome.is_stopped, ..ProgramEnd::of(exit) }))
 }
 
 /// The wire does not tell a kill at the time limit from another one; the server's clock does, also when nobody looked.

@@ -60,6 +60,10 @@ export function applyEvent(view: RunView, event: RunEvent): RunView {
         omittedBytes: call.omittedBytes + Number(event.omittedBytes),
         fullOutputId: event.fullOutputId,
       }));
+    case "RawOutputKept": {
+      const raw = { id: event.rawOutputId, stream: event.stream === "STDERR" ? "stderr" : "stdout", byteSize: Number(event.byteSize) } as const;
+      return editToolCall(view, event.toolCallId, (call) => ({ ...call, rawOutputs: [...call.rawOutputs, raw] }));
+    }
     case "ToolCallFinished":
       return finishToolCall(view, event, at);
     case "ArtifactCreated":

@@ -258,6 +258,8 @@ describe("output", () => {
       .add("OutputTruncated", { toolCallId: "a", omittedBytes: "1073741824", fullOutputId: "art_1" })
       .add("ToolCallFinished", { iteration: 1, toolCallId: "a", truncated: true });
     expect(viewOf(log).toolCalls["a"]).toMatchObject({ truncated: true, omittedBytes: 1_073_741_824, fullOutputId: "art_1" });
+    log.add("RawOutputKept", { toolCallId: "a", stream: "STDERR", rawOutputId: "art_2", byteSize: "7" });
+    expect(viewOf(log).toolCalls["a"]?.rawOutputs).toEqual([{ id: "art_2", stream: "stderr", byteSize: 7 }]);
   });
 
   it("ignores output of a tool call that it never saw", () => {
