@@ -197,7 +197,9 @@ impl SandboxRuntime for PlayedSandbox {
         program: &Program,
         _: Duration,
     ) -> Result<Start, SandboxError> {
-        let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program;
+        let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program else {
+            return Ok(Start::NotStarted("there is no browser".to_owned()));
+        };
         self.commands.lock().unwrap().push(command.clone());
         let printed = self.files(sandbox, |files| files.run(command))?;
         Ok(Start::Started(self.background.start(printed.as_deref().unwrap_or(command))))
