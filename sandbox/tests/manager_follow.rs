@@ -239,7 +239,9 @@ async fn a_cancel_stops_the_command_and_all_that_it_started() {
         stage.context.cancel.cancel();
     };
     let (followed, ()) = tokio::join!(following, stop);
-    assert_eq!((followed, output.text().as_str()), (ended(Exit::Interrupted), "began\n"));
+    // A shell may have a last word about what was stopped.
+    assert!(output.text().starts_with("began\n"), "{}", output.text());
+    assert_eq!(followed, ended(Exit::Interrupted));
 }
 
 #[tokio::test(flavor = "multi_thread")]

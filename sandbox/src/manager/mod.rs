@@ -85,8 +85,8 @@ impl SandboxRuntime for SandboxManager {
     }
 
     async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
-        let label = label(sandbox.id)?;
-        follow::is_usable(&self.attach(sandbox).await?, &label, context).await
+        let remote = self.client(&sandbox.target).await?.attach(sandbox.remote_id.clone());
+        follow::is_usable(&remote.map_err(|error| failure(&error))?, &label(sandbox.id)?, context).await
     }
 
     async fn start(
