@@ -42,6 +42,7 @@ struct Stage {
     context: CallContext,
 }
 
+#[cfg(test)]
 impl Stage {
     async fn new(host: &Host) -> Self {
         let manager = SandboxManager::new(Arc::new(NoLocalTier));
@@ -104,6 +105,7 @@ impl Stage {
     }
 }
 
+#[cfg(test)]
 fn context() -> CallContext {
     let tenant_id = TenantId::from_bits(1);
     CallContext {
@@ -119,12 +121,14 @@ fn context() -> CallContext {
 #[derive(Default)]
 struct Kept(Mutex<String>);
 
+#[cfg(test)]
 impl Kept {
     fn text(&self) -> String {
         self.0.lock().unwrap().clone()
     }
 }
 
+#[cfg(test)]
 #[async_trait]
 impl OutputSink for Kept {
     async fn output(&self, stream: OutputStream, text: &str) {
