@@ -6,7 +6,7 @@
 mod local_support;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -133,7 +133,7 @@ impl Kept {
 impl OutputSink for Kept {
     async fn output(&self, stream: OutputStream, text: &str) {
         assert_eq!(stream, OutputStream::Stdout);
-        self.0.lock().unwrap().push_str(text);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
     }
 }
 
