@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use domain::ids::SandboxId;
-use domain::resource::{SandboxRoute, SandboxTier};
+use domain::ids::{SandboxId, TenantId};
+use domain::resource::{SandboxRoute, SandboxTier, SecureRuntime};
 use domain::sandbox::{LiveSandbox, SandboxError, SandboxTarget};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OnceCell;
@@ -14,7 +14,7 @@ use url::Url;
 use super::collect::Seen;
 use super::failure::{failure, unavailable};
 use super::{network, survey};
-use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Route, Sandbox};
+use crate::opensandbox::{Client, Connection, Isolation, OutputWire, Plaintext, Route, Sandbox, Sharing};
 use crate::runner::ImageFacts;
 
 /// Where the local runtime is reached at this moment.
@@ -22,6 +22,9 @@ use crate::runner::ImageFacts;
 pub trait LocalTier: Send + Sync {
     /// Its base URL and key, once it is up; the text says why it is not.
     async fn connection(&self) -> Result<(Url, SecretString), String>;
+
+    /// Why this tenant gets no sandbox here; None when it does.
+    fn refusal(&self, tenant: TenantId) -> Option<String>;
 }
 
 /// The Sandbox Manager.
@@ -44,6 +47,15 @@ impl SandboxManager {
     /// A manager whose local tier is this one.
     pub fn new(local: Arc<dyn LocalTier>) -> Self {
         Self { local, clients: Mutex::default(), handles: Mutex::default() }
+    }
+
+    /// Refuses a sandbox of the local tier to a tenant that is to have none.
+    pub(super) fn admit(&self, tenant: TenantId, target: &SandboxTarget) -> Result<(), SandboxError> {
+        let refusal = (target.tier == SandboxTier::Local).then(|| self.local.refusal(tenant)).flatten();
+        match refusal {
+            Some(message) => Err(SandboxError { code: "local_tier_refused", message, sandbox_lost: false }),
+            None => Ok(()),
+        }
     }
 
     /// The client of a server; made once for each address and key.
@@ -117,10 +129,17 @@ fn connection(target: &SandboxTarget) -> Result<Connection, SandboxError> {
         connection.plaintext = Plaintext::Allowed;
     }
     connection.route = match target.route {
-        // The addresses that a gateway answers to are named by the server, like those of the sandboxes themselves.
-        SandboxRoute::Direct | SandboxRoute::Gateway => Route::Direct,
+        SandboxRoute::Direct => Route::Direct,
+        SandboxRoute::Gateway => Route::Gateway,
         SandboxRoute::ServerProxy => Route::ServerProxy,
     };
+    if target.secure_access {
+        // Asked of the server and not only of a create, it holds for a sandbox from before a restart, too.
+        connection.sharing = Sharing::Shared;
+    }
+    if target.secure_runtime == SecureRuntime::Gvisor {
+        connection.isolation = Isolation::Gvisor;
+    }
     if target.tier == SandboxTier::Local {
         connection.output_wire = Some(OutputWire::Kept);
     }

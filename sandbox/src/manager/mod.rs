@@ -10,6 +10,7 @@ mod collect;
 mod credentials;
 mod execute;
 mod failure;
+mod follow;
 mod network;
 mod raw;
 mod request;
@@ -23,9 +24,10 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, EgressAttempts, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, ProgramEnd, SandboxError,
-    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program,
+    ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
+use tokio_util::sync::CancellationToken;
 
 pub use clients::{LocalTier, SandboxManager};
 
@@ -39,6 +41,7 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 #[async_trait]
 impl SandboxRuntime for SandboxManager {
     async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
+        self.admit(context.principal.tenant_id, &request.target)?;
         let client = self.client(&request.target).await?;
         let label = label(request.id)?;
         let create = request::create(request, label.clone())?;
@@ -78,12 +81,38 @@ impl SandboxRuntime for SandboxManager {
     ) -> Result<ProgramEnd, SandboxError> {
         let remote = self.attach(sandbox).await?;
         let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
-        let mut environment = Environment::default();
-        for (name, value) in network::environment(&sandbox.setting, self.proxy(sandbox.id).as_deref()) {
-            environment.declare(&name, &value);
-        }
-        let setting = execute::Setting { program, timeout, environment };
+        let setting = execute::Setting { program, timeout, environment: self.environment(sandbox) };
         execute::execute(&remote, &facts, context, &setting, output).await
+    }
+
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        let remote = self.client(&sandbox.target).await?.attach(sandbox.remote_id.clone());
+        follow::is_usable(&remote.map_err(|error| failure(&error))?, &label(sandbox.id)?, context).await
+    }
+
+    async fn start(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
+        let setting = execute::Setting { program, timeout: limit, environment: self.environment(sandbox) };
+        let (_, request) = execute::ready(&remote, &facts, &setting).await?;
+        follow::start(&remote, &request).await
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn OutputSink,
+    ) -> Result<Followed, SandboxError> {
+        follow::follow(&self.attach(sandbox).await?, context, command, let_go, output).await
     }
 
     async fn upload(
@@ -234,6 +263,17 @@ impl SandboxRuntime for SandboxManager {
             client.destroy(&remote_id).await.map_err(|error| failure(&error))?;
         }
         Ok(())
+    }
+}
+
+impl SandboxManager {
+    /// What the programs of a sandbox get beside the constructed environment.
+    fn environment(&self, sandbox: &LiveSandbox) -> Environment {
+        let mut environment = Environment::default();
+        for (name, value) in network::environment(&sandbox.setting, self.proxy(sandbox.id).as_deref()) {
+            environment.declare(&name, &value);
+        }
+        environment
     }
 }
 
