@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use domain::ids::SandboxId;
-use domain::resource::{SandboxRoute, SandboxTier};
+use domain::resource::{SandboxRoute, SandboxTier, SecureRuntime};
 use domain::sandbox::{LiveSandbox, SandboxError, SandboxTarget};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OnceCell;
@@ -14,7 +14,7 @@ use url::Url;
 use super::collect::Seen;
 use super::failure::{failure, unavailable};
 use super::{network, survey};
-use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Route, Sandbox};
+use crate::opensandbox::{Client, Connection, Isolation, OutputWire, Plaintext, Route, Sandbox, Sharing};
 use crate::runner::ImageFacts;
 
 /// Where the local runtime is reached at this moment.
@@ -117,10 +117,16 @@ fn connection(target: &SandboxTarget) -> Result<Connection, SandboxError> {
         connection.plaintext = Plaintext::Allowed;
     }
     connection.route = match target.route {
-        // The addresses that a gateway answers to are named by the server, like those of the sandboxes themselves.
-        SandboxRoute::Direct | SandboxRoute::Gateway => Route::Direct,
+        SandboxRoute::Direct => Route::Direct,
+        SandboxRoute::Gateway => Route::Gateway,
         SandboxRoute::ServerProxy => Route::ServerProxy,
     };
+    if target.secure_access {
+        connection.sharing = Sharing::Shared;
+    }
+    if target.secure_runtime == SecureRuntime::Gvisor {
+        connection.isolation = Isolation::Gvisor;
+    }
     if target.tier == SandboxTier::Local {
         connection.output_wire = Some(OutputWire::Kept);
     }
