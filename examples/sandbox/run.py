@@ -123,12 +123,13 @@ def main():
     arguments.add_argument("--url", default="http://127.0.0.1:8080")
     arguments.add_argument("--api-key", required=True)
     arguments.add_argument("--image", default="vitrine/browser")
+    arguments.add_argument("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
     given = arguments.parse_args()
     server = Server(given.url, given.api_key)
     agent = make_agent(server, given.image)
     has_failed = False
-    for name, calls in PROGRAMS.items():
-        execution = run(server, agent, calls)
+    for name in given.programs:
+        execution = run(server, agent, PROGRAMS[name])
         print(f"== {name}: {execution['status']}")
         for iteration in execution["iterations"]["nodes"]:
             for call in iteration["toolCalls"]:

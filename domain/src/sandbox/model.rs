@@ -30,7 +30,7 @@ pub enum SandboxState {
 pub struct Sandbox {
     /// Our id; also its label on the server.
     pub id: SandboxId,
-    /// Lease epoch under which it was made.
+    /// Lease epoch of the claim that made it, or took it over.
     pub epoch: u64,
     /// The pinned profile.
     pub profile_version: VersionId,

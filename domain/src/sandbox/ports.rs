@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
 
+use super::background::{BackgroundCommand, Followed, Start};
 use super::egress::EgressAttempts;
 use super::model::{
     Collected, LiveSandbox, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxTarget,
@@ -48,6 +50,30 @@ pub trait SandboxRuntime: Send + Sync {
         timeout: Duration,
         output: &dyn OutputSink,
     ) -> Result<ProgramEnd, SandboxError>;
+
+    /// Whether a sandbox that an earlier claim made is there and can be used.
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError>;
+
+    /// Starts a program in the background, where the server stops it after `limit`. It goes on when nobody follows it.
+    async fn start(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError>;
+
+    /// Follows a background command to its end, over cut connections, from the first byte of its output on. Standard output
+    /// and error are one text, in the order of their bytes. Cancellation of the context stops the command; `let_go` ends
+    /// the following and leaves the command as it is.
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn OutputSink,
+    ) -> Result<Followed, SandboxError>;
 
     /// Writes a file below `/workspace`; parents are made.
     async fn upload(

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
 
+use super::background::{BackgroundCommand, Followed, Start};
 use super::egress::EgressAttempts;
 use super::model::{
     Collected, Exit, LiveSandbox, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxTarget,
@@ -66,6 +68,40 @@ impl SandboxRuntime for Redacting {
         // Bytes as they were are handed out as a whole or not at all.
         end.raw = end.raw.filter(|raw| !redactor.is_in(&raw.stdout) && !redactor.is_in(&raw.stderr));
         Ok(end)
+    }
+
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        clean(sandbox, self.0.is_usable(context, sandbox).await)
+    }
+
+    async fn start(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError> {
+        match clean(sandbox, self.0.start(context, sandbox, program, limit).await)? {
+            Start::NotStarted(why) => Ok(Start::NotStarted(redactor(sandbox).text(&why).into_owned())),
+            started @ Start::Started(_) => Ok(started),
+        }
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn OutputSink,
+    ) -> Result<Followed, SandboxError> {
+        let sink = RedactingSink::new(output, &sandbox.setting.secrets);
+        let followed = self.0.follow(context, sandbox, command, let_go, &sink).await;
+        // What is held back by a follower that lets go comes again with the next one.
+        if !matches!(followed, Ok(Followed::LetGo)) {
+            sink.finish().await;
+        }
+        clean(sandbox, followed)
     }
 
     async fn upload(

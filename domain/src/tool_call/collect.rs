@@ -17,7 +17,7 @@ pub(super) struct Outputs {
     pub warnings: Vec<Event>,
     /// Files of what a program printed; their bytes are stored.
     pub printed: Vec<Artifact>,
-    /// Output that is told with the end of the call.
+    /// Output that is told with the end of the call, for it would be told again if it came before.
     pub last_words: Vec<Event>,
 }
 

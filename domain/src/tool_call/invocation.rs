@@ -26,6 +26,14 @@ pub enum Invocation {
 }
 
 impl Invocation {
+    /// The program that it runs.
+    pub(super) const fn program(&self) -> Option<&Program> {
+        match self {
+            Self::Run(program) => Some(program),
+            Self::Files(_) | Self::Browse(_) | Self::Note => None,
+        }
+    }
+
     /// Whether it needs the sandbox.
     pub const fn needs_sandbox(&self) -> bool {
         match self {

@@ -13,6 +13,7 @@ mod credentials;
 mod egress;
 mod fields;
 mod files;
+mod follow;
 mod invocation;
 mod judge;
 mod model;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::StoredText;
 use crate::clock::Timestamp;
 use crate::ids::{SandboxId, ToolCallId};
-use crate::sandbox::Redactor;
+use crate::sandbox::{BackgroundCommand, Redactor};
 
 /// What repeating a call would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +69,15 @@ impl ToolResult {
             truncated: false,
             lossy: false,
         }
+    }
+
+    /// It ran in a sandbox that is lost; `workspace` says what the next one holds.
+    pub fn interrupted(workspace: &str) -> Self {
+        let message = format!(
+            "the worker was lost while this ran; it may have run in part; {workspace}; processes and files outside \
+             /workspace are gone"
+        );
+        Self::ended(ToolCallState::Interrupted, "INTERRUPTED", message)
     }
 
     /// It ended otherwise; the model reads the code and the message.
@@ -141,6 +150,9 @@ pub struct ToolCall {
     pub lossy: bool,
     /// The sandbox that it used.
     pub sandbox_id: Option<SandboxId>,
+    /// The program that it runs in the background. Written by [`crate::execution::Change::SaveCommand`] alone, so that
+    /// no other write of the row takes a cursor back.
+    pub command: Option<BackgroundCommand>,
     /// When it started.
     pub started_at: Timestamp,
     /// When it ended.

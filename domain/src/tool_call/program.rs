@@ -160,6 +160,21 @@ impl<'a> ProgramOutput<'a> {
         EndedOutput { text, truncated, lossy: caps.lossy, outputs }
     }
 
+    /// Takes a piece. Returns what of it the log tells now, and whether that is the first of all.
+    pub(super) async fn absorb(&self, stream: OutputStream, text: &str) -> (String, bool) {
+        let cleaned = text.contains('\0').then(|| without_nul(text));
+        let text = cleaned.as_deref().unwrap_or(text);
+        let Taken { head, is_first, earlier } = self.take(stream, text);
+        if let Some(earlier) = earlier {
+            self.whole.take(self.claim, &earlier).await;
+        }
+        let beyond = text.get(head.len()..).unwrap_or_default();
+        if !beyond.is_empty() {
+            self.whole.take(self.claim, beyond).await;
+        }
+        (head, is_first)
+    }
+
     /// Takes a piece into the caps.
     fn take(&self, stream: OutputStream, text: &str) -> Taken {
         let mut caps = self.caps.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -200,16 +215,7 @@ pub(super) struct EndedOutput {
 #[async_trait]
 impl OutputSink for ProgramOutput<'_> {
     async fn output(&self, stream: OutputStream, text: &str) {
-        let cleaned = text.contains('\0').then(|| without_nul(text));
-        let text = cleaned.as_deref().unwrap_or(text);
-        let Taken { head, is_first, earlier } = self.take(stream, text);
-        if let Some(earlier) = earlier {
-            self.whole.take(self.claim, &earlier).await;
-        }
-        let beyond = text.get(head.len()..).unwrap_or_default();
-        if !beyond.is_empty() {
-            self.whole.take(self.claim, beyond).await;
-        }
+        let (head, is_first) = self.absorb(stream, text).await;
         if !head.is_empty() {
             self.tell(stream, head, is_first).await;
         }

@@ -18,9 +18,11 @@ use domain::execution::{
 use domain::ids::{PrincipalId, ResourceId, SandboxId};
 use domain::model_call::{DeltaSink, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::sandbox::{
-    Collected, EgressAttempts, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd,
-    Sandbox, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
+    OutputStream, Program, ProgramEnd, Sandbox, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start,
+    WorkspaceEntry,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::step::{Fuse, Step};
 
@@ -245,6 +247,33 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         self.fuse.reach(Step::BeforeToolSend).await;
         let output = FusedOutput { inner: output, fuse: &self.fuse };
         pass!(self, execute(context, sandbox, program, timeout, &output))
+    }
+
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        pass!(self, is_usable(context, sandbox))
+    }
+
+    async fn start(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError> {
+        self.fuse.reach(Step::BeforeToolSend).await;
+        pass!(self, start(context, sandbox, program, limit))
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn OutputSink,
+    ) -> Result<Followed, SandboxError> {
+        let output = FusedOutput { inner: output, fuse: &self.fuse };
+        pass!(self, follow(context, sandbox, command, let_go, &output))
     }
 
     async fn upload(

@@ -11,11 +11,14 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, EgressAttempt, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream,
-    Program, ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Setting, WorkspaceEntry,
+    BackgroundCommand, Collected, EgressAttempt, EgressAttempts, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox,
+    OutputSink, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget,
+    Setting, Start, WorkspaceEntry,
 };
 use tokio::sync::{Barrier, Semaphore};
+use tokio_util::sync::CancellationToken;
 
+use crate::played_background::PlayedBackground;
 use crate::played_files::PlayedFiles;
 
 pub struct PlayedSandbox {
@@ -25,6 +28,7 @@ pub struct PlayedSandbox {
     meeting: Barrier,
     is_stuck: AtomicBool,
     gate: Semaphore,
+    pub background: PlayedBackground,
     /// Secret by path.
     credentials: Mutex<BTreeMap<String, String>>,
     settings: Mutex<Vec<Setting>>,
@@ -43,6 +47,7 @@ impl PlayedSandbox {
             meeting: Barrier::new(MEETING),
             is_stuck: AtomicBool::new(false),
             gate: Semaphore::new(0),
+            background: PlayedBackground::default(),
             credentials: Mutex::default(),
             settings: Mutex::default(),
             attempts: Mutex::default(),
@@ -82,6 +87,11 @@ impl PlayedSandbox {
     /// Sandboxes that were made and not removed.
     pub fn live(&self) -> usize {
         self.live.lock().unwrap().len()
+    }
+
+    /// Every sandbox ends, as when its server does.
+    pub fn end_all(&self) {
+        self.live.lock().unwrap().clear();
     }
 
     /// The files that were read as a whole, in order.
@@ -174,6 +184,37 @@ impl SandboxRuntime for PlayedSandbox {
             output.output(OutputStream::Stdout, word).await;
         }
         Ok(ProgramEnd::of(Exit::Code(i32::from(command.starts_with("fail")))))
+    }
+
+    async fn is_usable(&self, _: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        Ok(self.files(sandbox, |_| ()).is_ok())
+    }
+
+    async fn start(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        _: Duration,
+    ) -> Result<Start, SandboxError> {
+        let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program else {
+            return Ok(Start::NotStarted("there is no browser".to_owned()));
+        };
+        self.commands.lock().unwrap().push(command.clone());
+        let printed = self.files(sandbox, |files| files.run(command))?;
+        Ok(Start::Started(self.background.start(printed.as_deref().unwrap_or(command))))
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn OutputSink,
+    ) -> Result<Followed, SandboxError> {
+        self.files(sandbox, |_| ())?;
+        Ok(self.background.follow(context, command, let_go, &self.gate, output).await)
     }
 
     async fn upload(

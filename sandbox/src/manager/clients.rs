@@ -134,6 +134,7 @@ fn connection(target: &SandboxTarget) -> Result<Connection, SandboxError> {
         SandboxRoute::ServerProxy => Route::ServerProxy,
     };
     if target.secure_access {
+        // Asked of the server and not only of a create, it holds for a sandbox from before a restart, too.
         connection.sharing = Sharing::Shared;
     }
     if target.secure_runtime == SecureRuntime::Gvisor {

@@ -18,13 +18,7 @@ pub(super) async fn execute(
     setting: &Setting<'_>,
     output: &dyn OutputSink,
 ) -> Result<ProgramEnd, SandboxError> {
-    let prepared = prepare(setting.program, &run_name()?);
-    let request = request(&prepared, facts, setting)?;
-    if let Some((path, source)) = &prepared.file {
-        let upload = Upload { path: path.clone(), mode: None, size_bytes: source.len() as u64 };
-        let source = std::io::Cursor::new(source.clone().into_bytes());
-        remote.upload(&upload, source).await.map_err(|error| failure(&error))?;
-    }
+    let (prepared, request) = ready(remote, facts, setting).await?;
     let request = CommandRequest { timeout: Some(setting.timeout.min(context.time_left)), ..request };
     let mut forward = Forward { output, has_nul: false };
     let outcome = match remote.run(&request, &mut forward, &context.cancel).await {
@@ -48,6 +42,22 @@ pub(super) struct Setting<'a> {
     pub timeout: Duration,
     /// What it gets beside the constructed environment.
     pub environment: Environment,
+}
+
+/// A program whose source is in the sandbox, and the command that runs it.
+pub(super) async fn ready(
+    remote: &Sandbox,
+    facts: &ImageFacts,
+    setting: &Setting<'_>,
+) -> Result<(Prepared, CommandRequest), SandboxError> {
+    let prepared = prepare(setting.program, &run_name()?);
+    let request = request(&prepared, facts, setting)?;
+    if let Some((path, source)) = &prepared.file {
+        let upload = Upload { path: path.clone(), mode: None, size_bytes: source.len() as u64 };
+        let source = std::io::Cursor::new(source.clone().into_bytes());
+        remote.upload(&upload, source).await.map_err(|error| failure(&error))?;
+    }
+    Ok((prepared, CommandRequest { timeout: Some(setting.timeout), ..request }))
 }
 
 /// The command for a program, if the image has what it needs.
@@ -82,7 +92,7 @@ fn run_name() -> Result<String, SandboxError> {
     Ok(data_encoding::HEXLOWER.encode(&random))
 }
 
-fn exit(end: CommandEnd) -> Exit {
+pub(super) fn exit(end: CommandEnd) -> Exit {
     match end {
         CommandEnd::Exited(code) => Exit::Code(code),
         CommandEnd::Killed => Exit::Killed,

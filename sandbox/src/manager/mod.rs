@@ -10,6 +10,7 @@ mod collect;
 mod credentials;
 mod execute;
 mod failure;
+mod follow;
 mod network;
 mod raw;
 mod request;
@@ -24,9 +25,10 @@ use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::resource::SandboxTier;
 use domain::sandbox::{
-    Collected, EgressAttempts, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, ProgramEnd, SandboxError,
-    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program,
+    ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
+use tokio_util::sync::CancellationToken;
 
 pub use clients::{LocalTier, SandboxManager};
 
@@ -82,12 +84,38 @@ impl SandboxRuntime for SandboxManager {
     ) -> Result<ProgramEnd, SandboxError> {
         let remote = self.attach(sandbox).await?;
         let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
-        let mut environment = Environment::default();
-        for (name, value) in network::environment(&sandbox.setting, self.proxy(sandbox.id).as_deref()) {
-            environment.declare(&name, &value);
-        }
-        let setting = execute::Setting { program, timeout, environment };
+        let setting = execute::Setting { program, timeout, environment: self.environment(sandbox) };
         execute::execute(&remote, &facts, context, &setting, output).await
+    }
+
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        let remote = self.client(&sandbox.target).await?.attach(sandbox.remote_id.clone());
+        follow::is_usable(&remote.map_err(|error| failure(&error))?, &label(sandbox.id)?, context).await
+    }
+
+    async fn start(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
+        let setting = execute::Setting { program, timeout: limit, environment: self.environment(sandbox) };
+        let (_, request) = execute::ready(&remote, &facts, &setting).await?;
+        follow::start(&remote, &request).await
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn OutputSink,
+    ) -> Result<Followed, SandboxError> {
+        follow::follow(&self.attach(sandbox).await?, context, command, let_go, output).await
     }
 
     async fn upload(
@@ -253,6 +281,15 @@ impl SandboxManager {
             network::verify(made, policy).await?;
         }
         self.facts(request.id, made, request.profile.user.as_deref()).await.map(drop)
+    }
+
+    /// What the programs of a sandbox get beside the constructed environment.
+    fn environment(&self, sandbox: &LiveSandbox) -> Environment {
+        let mut environment = Environment::default();
+        for (name, value) in network::environment(&sandbox.setting, self.proxy(sandbox.id).as_deref()) {
+            environment.declare(&name, &value);
+        }
+        environment
     }
 }
 

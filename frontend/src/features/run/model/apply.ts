@@ -34,6 +34,8 @@ export function applyEvent(view: RunView, event: RunEvent): RunView {
     case "SandboxOutput":
       return editToolCall(view, event.toolCallId, (call) => ({
         ...call,
+        // A program that prints was not lost with its worker: the next attempt follows it.
+        state: call.state === "LOST" ? "STARTED" : call.state,
         output: appendOutput(call.output, event.text, event.stream),
       }));
     case "SandboxEgress":

@@ -196,6 +196,15 @@ describe("a new attempt", () => {
     expect(viewOf(log).toolCalls["a"]).toMatchObject({ state: "INTERRUPTED", output: { text: "half\n" } });
   });
 
+  it("shows a program that is followed by the next attempt as running", () => {
+    const log = TestLog.begun()
+      .add("ToolCallStarted", { iteration: 1, toolCallId: "a" })
+      .add("SandboxOutput", { toolCallId: "a", text: "one\n" })
+      .add("NodeAttemptStarted", { attempt: 2, supersedesFrom: null })
+      .add("SandboxOutput", { toolCallId: "a", text: "two\n" });
+    expect(viewOf(log).toolCalls["a"]).toMatchObject({ state: "STARTED", output: { text: "one\ntwo\n" } });
+  });
+
   it("adds up what attempts lost that are superseded themselves", () => {
     const log = crashed()
       .add("ModelCallStarted", { iteration: 1, modelCallId: "m2" })
