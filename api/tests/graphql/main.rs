@@ -15,6 +15,8 @@ mod mutations;
 #[cfg(test)]
 mod queries;
 #[cfg(test)]
+mod sandboxes;
+#[cfg(test)]
 mod schema;
 #[cfg(test)]
 mod updates;

@@ -21,6 +21,8 @@ mod random;
 #[cfg(test)]
 mod retention;
 #[cfg(test)]
+mod sandbox_records;
+#[cfg(test)]
 mod world;
 #[cfg(test)]
 mod writers;

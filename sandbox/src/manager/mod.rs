@@ -23,6 +23,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
+use domain::resource::SandboxTier;
 use domain::sandbox::{
     BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program,
     ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
@@ -31,7 +32,9 @@ use tokio_util::sync::CancellationToken;
 
 pub use clients::{LocalTier, SandboxManager};
 
-use crate::opensandbox::{ByteRange, Download, Error, LABEL_KEY, ListFilter, SandboxLabel, Upload};
+use crate::opensandbox::{
+    ByteRange, CreateSandbox, Download, Error, LABEL_KEY, ListFilter, Sandbox, SandboxLabel, Upload,
+};
 use crate::runner::{Environment, WORKSPACE};
 use failure::failure;
 
@@ -60,8 +63,8 @@ impl SandboxRuntime for SandboxManager {
         let info = sandbox.info().await.map_err(|error| failure(&error))?;
         let live = request::live(request, &info);
         self.remember(request.id, sandbox.clone(), network::proxy(&info));
-        match self.facts(request.id, &sandbox, request.profile.user.as_deref()).await {
-            Ok(_) => Ok(live),
+        match self.check(request, &create, &sandbox).await {
+            Ok(()) => Ok(live),
             Err(error) => {
                 // Nobody will use it; what is not seen to be gone here is removed by the reaper.
                 self.forget(request.id);
@@ -267,6 +270,19 @@ impl SandboxRuntime for SandboxManager {
 }
 
 impl SandboxManager {
+    /// Looks, before anything runs in it, whether a new sandbox is what was asked for.
+    async fn check(
+        &self,
+        request: &SandboxRequest,
+        create: &CreateSandbox,
+        made: &Sandbox,
+    ) -> Result<(), SandboxError> {
+        if let (SandboxTier::Remote, Some(policy)) = (request.target.tier, &create.network_policy) {
+            network::verify(made, policy).await?;
+        }
+        self.facts(request.id, made, request.profile.user.as_deref()).await.map(drop)
+    }
+
     /// What the programs of a sandbox get beside the constructed environment.
     fn environment(&self, sandbox: &LiveSandbox) -> Environment {
         let mut environment = Environment::default();

@@ -9,7 +9,9 @@ use domain::resource::{EgressEnforcement, SandboxNetwork, SandboxProfileSpec, Sa
 use domain::sandbox::{EgressAttempt, EgressAttempts, EgressVerdict, SandboxError, SandboxTarget, Setting};
 
 use super::failure::failure;
-use crate::opensandbox::{Attempt, Attempts, EgressAction, EgressRule, NetworkPolicy, Sandbox, SandboxInfo};
+use crate::opensandbox::{
+    self, Attempt, Attempts, EgressAction, EgressRule, EgressStatus, NetworkPolicy, PolicyRoute, Sandbox, SandboxInfo,
+};
 
 /// What is no public network: private, shared, loopback, link-local with the metadata services, special and multicast
 /// ranges, and the names inside clusters and clouds.
@@ -88,6 +90,29 @@ fn written_out(profile: &SandboxProfileSpec) -> NetworkPolicy {
         SandboxNetwork::Public => {
             NetworkPolicy { default_action: EgressAction::Allow, egress: NOT_PUBLIC.map(EgressRule::deny).into() }
         }
+    }
+}
+
+/// Asks the server what holds in a new sandbox. A policy that is not the one that was sent, or that stops names only, is
+/// none: programs may connect to any address.
+pub(super) async fn verify(remote: &Sandbox, sent: &NetworkPolicy) -> Result<(), SandboxError> {
+    let holds = remote.network_policy(PolicyRoute::Sidecar).await.map_err(|error| failure(&error))?;
+    judge(&holds, sent)
+}
+
+fn judge(holds: &EgressStatus, sent: &NetworkPolicy) -> Result<(), SandboxError> {
+    if holds.policy.default_action != sent.default_action || holds.policy.egress.len() < sent.egress.len() {
+        return Err(refused(
+            "egress_not_deny_default",
+            "the server does not hold the network policy that it was given; look at its [egress] settings",
+        ));
+    }
+    match holds.enforcement {
+        opensandbox::EgressEnforcement::DnsAndPackets => Ok(()),
+        opensandbox::EgressEnforcement::Dns => Err(refused(
+            "egress_mode_insufficient",
+            "the server stops names and no addresses; set [egress] mode = \"dns+nft\" there",
+        )),
     }
 }
 
@@ -224,6 +249,23 @@ mod tests {
         assert_eq!(environment["HTTPS_PROXY"], format!("http://{call}:x@127.0.0.1:3128"));
         assert_eq!((environment["NO_PROXY"].as_str(), environment["RUST_LOG"].as_str()), ("", "info"));
         assert!(!super::environment(&setting, None).contains_key("HTTP_PROXY"));
+    }
+
+    /// Seed 003: a sidecar that allows, or that only answers names, is refused before anything runs.
+    #[test]
+    fn what_the_server_holds_must_be_what_was_sent() {
+        use crate::opensandbox::EgressEnforcement::{Dns, DnsAndPackets};
+        use crate::opensandbox::EgressMode;
+        let judged = |sent: &NetworkPolicy, enforcement, policy: &NetworkPolicy| {
+            let status = EgressStatus { mode: EgressMode::Enforcing, enforcement, policy: policy.clone() };
+            judge(&status, sent).map_err(|error| error.code)
+        };
+        let (closed, listed) = (NetworkPolicy::deny_all(), NetworkPolicy::allow_only(["api.example.com"]));
+        let open = NetworkPolicy { default_action: EgressAction::Allow, egress: Vec::new() };
+        assert_eq!(judged(&closed, DnsAndPackets, &closed), Ok(()));
+        assert_eq!(judged(&closed, Dns, &closed), Err("egress_mode_insufficient"));
+        assert_eq!(judged(&closed, DnsAndPackets, &open), Err("egress_not_deny_default"));
+        assert_eq!(judged(&listed, DnsAndPackets, &closed), Err("egress_not_deny_default"));
     }
 
     #[test]
