@@ -12,6 +12,7 @@ pub(super) fn failure(error: &Error) -> SandboxError {
     let (code, sandbox_lost) = match error.class() {
         ErrorClass::Caller if is_unenforceable(error) => ("LIMIT_NOT_ENFORCEABLE", false),
         ErrorClass::Caller if is_unknown_image(error) => ("IMAGE_NOT_AVAILABLE", false),
+        ErrorClass::Caller if matches!(error, Error::CommandTooLong { .. }) => ("COMMAND_TOO_LONG", false),
         ErrorClass::Caller => ("SANDBOX_REJECTED", false),
         ErrorClass::Security => ("SANDBOX_ENDPOINT_REFUSED", false),
         ErrorClass::Access => ("SANDBOX_CREDENTIALS", false),
@@ -63,5 +64,15 @@ mod tests {
         assert_eq!(server_failed(500, "write a: No space left on device"), ("SANDBOX_DISK_FULL", false));
         assert_eq!(server_failed(500, "a is a directory"), ("SANDBOX_FAILED", false));
         assert_eq!(server_failed(503, "the sandbox did not answer"), ("SANDBOX_UNAVAILABLE", true));
+    }
+
+    #[test]
+    fn a_server_of_another_protocol_and_a_command_without_end_have_names_of_their_own() {
+        let unknown = Error::ProtocolUnsupported("server version 9.0.0 is not from 1.1.1 to below 1.2.0".to_owned());
+        let shown = failure(&unknown);
+        assert_eq!((shown.code, shown.sandbox_lost), ("SANDBOX_PROTOCOL_UNSUPPORTED", false));
+        assert!(shown.message.contains("9.0.0"));
+        let long = failure(&Error::CommandTooLong { bytes: 200_000, limit: 131_071 });
+        assert_eq!((long.code, long.sandbox_lost), ("COMMAND_TOO_LONG", false));
     }
 }

@@ -15,15 +15,23 @@ use time::OffsetDateTime;
 use super::error::Error;
 use super::lifecycle::{check_id, parse_time};
 use super::sandbox::Sandbox;
+use super::shell::shell_words;
+use super::transport::Shape;
 
 const MAX_LOG_BYTES: usize = 4 * 1024 * 1024;
+/// One argument or variable: 32 pages, with the NUL at its end. Shell text is one argument of the shell.
+const MAX_WORD_BYTES: usize = 128 * 1024 - 1;
+/// All of them: half of what a process with the usual stack is given, since the sandbox has variables of its own.
+const MAX_COMMAND_BYTES: usize = 1024 * 1024;
+/// A word's NUL and the pointer to it.
+const POINTER_BYTES: usize = 9;
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     /// Text for the sandbox's shell.
     Shell(String),
-    /// A program and its arguments, without a shell. Older servers refuse it.
+    /// A program and its arguments, without a shell. Where the server does not know that, a shell gets them quoted.
     Argv(Vec<String>),
 }
 
@@ -79,22 +87,38 @@ impl CommandRequest {
         Self { program, cwd: None, env: BTreeMap::new(), timeout: None, user: None }
     }
 
-    pub(super) fn to_json(&self) -> Result<Value, Error> {
-        let mut body = match &self.program {
+    /// Refuses what no process can be given, before anything is sent.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let words: Vec<&str> = match &self.program {
             Program::Shell(text) if text.trim().is_empty() => return Err(Error::invalid("command is empty")),
-            Program::Shell(text) => json!({ "command": text }),
+            Program::Shell(text) => vec![text],
             Program::Argv(argv) if argv.first().is_none_or(String::is_empty) => {
                 return Err(Error::invalid("argv has no program"));
             }
-            Program::Argv(argv) => json!({ "argv": argv }),
+            Program::Argv(argv) => argv.iter().map(String::as_str).collect(),
         };
-        let has_nul = match &self.program {
-            Program::Shell(text) => text.contains('\0'),
-            Program::Argv(argv) => argv.iter().any(|argument| argument.contains('\0')),
-        };
+        let has_nul = words.iter().any(|word| word.contains('\0'));
         if has_nul || self.env.iter().any(|(name, value)| !is_env(name, value)) {
             return Err(Error::invalid("command or environment has characters that no process can be given"));
         }
+        let words = words.into_iter().map(str::len);
+        check_lengths(words.chain(self.env.iter().map(|(name, value)| name.len() + value.len() + 1)))
+    }
+
+    /// The program as shell text, which may be longer than the program was.
+    pub(super) fn shell_text(&self) -> String {
+        match &self.program {
+            Program::Shell(text) => text.clone(),
+            // In the shell's place, so that a signal to it is one to the program.
+            Program::Argv(argv) => format!("exec {}", shell_words(argv)),
+        }
+    }
+
+    pub(super) fn to_json(&self, takes_argv: bool) -> Value {
+        let mut body = match &self.program {
+            Program::Argv(argv) if takes_argv => json!({ "argv": argv }),
+            Program::Argv(_) | Program::Shell(_) => json!({ "command": self.shell_text() }),
+        };
         if let Some(cwd) = &self.cwd {
             body["cwd"] = cwd.as_str().into();
         }
@@ -111,8 +135,19 @@ impl CommandRequest {
                 body["gid"] = gid.into();
             }
         }
-        Ok(body)
+        body
     }
+}
+
+/// What Linux gives a process: each word, and all of them.
+pub(super) fn check_lengths(lengths: impl Iterator<Item = usize> + Clone) -> Result<(), Error> {
+    let too_long = |bytes, limit| Err(Error::CommandTooLong { bytes, limit });
+    match lengths.clone().max() {
+        Some(bytes) if bytes > MAX_WORD_BYTES => return too_long(bytes, MAX_WORD_BYTES),
+        _ => {}
+    }
+    let bytes = lengths.map(|length| length + POINTER_BYTES).sum();
+    if bytes > MAX_COMMAND_BYTES { too_long(bytes, MAX_COMMAND_BYTES) } else { Ok(()) }
 }
 
 fn is_env(name: &str, value: &str) -> bool {
@@ -147,6 +182,8 @@ pub struct CommandOutcome {
     pub unknown_events: u64,
     /// Whether the output holds a replacement character: bytes that were no UTF-8 were lost on the way.
     pub is_lossy: bool,
+    /// Whether output may be missing at its end: the stream broke off, or the output could not be read to the end.
+    pub is_incomplete: bool,
     /// Whether the server said that the command is not running any more. If not, destroy the sandbox.
     pub is_stopped: bool,
     /// The server's id of the command, once it was known.
@@ -193,6 +230,11 @@ struct RawStatus {
     finished_at: Option<String>,
 }
 
+impl Shape for RawStatus {
+    const MEMBERS: &'static [&'static str] =
+        &["id", "content", "running", "exit_code", "error", "started_at", "finished_at"];
+}
+
 /// What an interrupt found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupt {
@@ -216,7 +258,8 @@ impl Sandbox {
     pub async fn command_status(&self, command_id: &str) -> Result<CommandStatus, Error> {
         let execd = self.execd().await?;
         let url = execd.url(&["command", "status", check_command_id(command_id)?])?;
-        let raw: RawStatus = self.read(&execd.call(Method::GET, url)).await?.json("command status")?;
+        let raw: RawStatus =
+            self.read(&execd.call(Method::GET, url)).await?.object("command status", self.client().unknown())?;
         Ok(CommandStatus {
             is_running: raw.running,
             exit_code: raw.exit_code,
@@ -274,19 +317,40 @@ mod tests {
         let expected = json!({
             "argv": ["echo", "a b"], "cwd": "/workspace", "timeout": 1500, "envs": {"TOKEN": "hunter2"}, "uid": 1000,
         });
-        assert_eq!(request.to_json().unwrap(), expected);
+        assert_eq!(request.to_json(true), expected);
+        assert_eq!(request.to_json(false)["command"], "exec 'echo' 'a b'");
         assert!(!format!("{request:?}").contains("hunter2"));
         request.timeout = Some(Duration::from_nanos(1));
-        assert_eq!(request.to_json().unwrap()["timeout"], 1);
+        assert_eq!(request.to_json(true)["timeout"], 1, "milliseconds (W16)");
     }
 
     #[test]
     fn refuses_what_no_process_can_be_given() {
         for request in [CommandRequest::shell(" "), CommandRequest::shell("a\0b"), CommandRequest::argv([""])] {
-            assert_eq!(request.to_json().unwrap_err().code(), "request_invalid");
+            assert_eq!(request.check().unwrap_err().code(), "request_invalid");
         }
         let mut request = CommandRequest::shell("true");
         request.env.insert("A=B".into(), String::new());
-        assert!(request.to_json().is_err());
+        assert!(request.check().is_err());
+    }
+
+    #[test]
+    fn refuses_what_is_too_long_for_a_process() {
+        let code = |request: &CommandRequest| request.check().err().map(|error| error.code());
+        assert_eq!(code(&CommandRequest::shell("x".repeat(MAX_WORD_BYTES))), None);
+        assert_eq!(code(&CommandRequest::shell("x".repeat(MAX_WORD_BYTES + 1))), Some("command_too_long"));
+        assert_eq!(code(&CommandRequest::argv(["x".repeat(MAX_WORD_BYTES + 1)])), Some("command_too_long"));
+        assert_eq!(code(&CommandRequest::argv(vec!["x".repeat(1000); 1000])), None);
+        assert_eq!(code(&CommandRequest::argv(vec!["x".repeat(1000); 1100])), Some("command_too_long"));
+        let mut request = CommandRequest::shell("true");
+        request.env.insert("A".into(), "x".repeat(MAX_WORD_BYTES));
+        assert_eq!(code(&request), Some("command_too_long"));
+    }
+
+    #[test]
+    fn a_process_can_be_given_what_is_not_too_long() {
+        let text = format!("printf %s {}", "x".repeat(MAX_WORD_BYTES - "printf %s ".len()));
+        let output = std::process::Command::new("/bin/sh").args(["-c", &text]).output().unwrap();
+        assert_eq!(output.stdout.len(), MAX_WORD_BYTES - "printf %s ".len());
     }
 }

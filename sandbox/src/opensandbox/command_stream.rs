@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::error::Error;
-use super::sandbox::Execd;
+use super::sandbox::Port;
 use super::stream::{Event, EventDecoder};
 use super::transport::Transport;
 
@@ -22,6 +22,7 @@ pub(super) struct CommandStream {
     decoder: EventDecoder,
     events: VecDeque<Event>,
     has_ended: bool,
+    is_broken: bool,
 }
 
 /// What came next.
@@ -29,13 +30,15 @@ pub(super) enum Next {
     Event(Event),
     /// No event for as long as the caller had patience.
     Silent,
-    /// The body ended or broke.
+    /// The body ended as bodies do.
     Ended,
+    /// The connection broke.
+    Broken,
 }
 
 impl CommandStream {
     /// Sends a command, once.
-    pub async fn open(transport: &Transport, execd: &Execd, body: &Value) -> Result<Self, Error> {
+    pub async fn open(transport: &Transport, execd: &Port, body: &Value) -> Result<Self, Error> {
         let mut call = execd.call_with(Method::POST, execd.url(&["command"])?, body);
         call.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let response = transport
@@ -43,7 +46,7 @@ impl CommandStream {
             .await
             .map_err(|error| error.after_sending("command"))?;
         let decoder = EventDecoder::new(MAX_FRAME_BYTES);
-        Ok(Self { response, decoder, events: VecDeque::new(), has_ended: false })
+        Ok(Self { response, decoder, events: VecDeque::new(), has_ended: false, is_broken: false })
     }
 
     /// The next event. Bytes that complete none do not count as life.
@@ -54,13 +57,13 @@ impl CommandStream {
                 return Ok(Next::Event(event));
             }
             if self.has_ended {
-                return Ok(Next::Ended);
+                return Ok(if self.is_broken { Next::Broken } else { Next::Ended });
             }
             let decoded = match timeout_at(deadline, self.response.chunk()).await {
                 Err(_) => return Ok(Next::Silent),
                 Ok(Ok(Some(chunk))) => self.decoder.push(&chunk, &mut self.events),
-                Ok(Ok(None) | Err(_)) => {
-                    self.has_ended = true;
+                Ok(last @ (Ok(None) | Err(_))) => {
+                    (self.has_ended, self.is_broken) = (true, last.is_err());
                     self.decoder.finish(&mut self.events)
                 }
             };

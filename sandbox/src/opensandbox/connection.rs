@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
@@ -35,6 +36,8 @@ pub struct Timeouts {
     pub tail: Duration,
     /// For a killed sandbox to be gone.
     pub destroy: Duration,
+    /// For a sandbox to be seen paused or resumed.
+    pub pause: Duration,
     /// For a server that is away to come back while a background command is followed.
     pub away: Duration,
 }
@@ -51,6 +54,7 @@ impl Default for Timeouts {
             interrupt_grace: Duration::from_secs(6),
             tail: Duration::ZERO,
             destroy: Duration::from_secs(30),
+            pause: Duration::from_secs(120),
             away: Duration::from_secs(120),
         }
     }
@@ -72,8 +76,31 @@ pub enum Route {
     /// At the address that the server names; the API key is not sent there.
     #[default]
     Direct,
+    /// At an address of the server's gateway, which must name the sandbox and the port in one of the three ways that
+    /// gateways have: first label of the host, last segments of the path, or a header. The API key is not sent there.
+    Gateway,
     /// Through the Lifecycle server, which needs the API key.
     ServerProxy,
+}
+
+/// Whether others use the server, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sharing {
+    /// Nobody else.
+    #[default]
+    Own,
+    /// Others as well: each create asks for secure access, and no endpoint is used without its token.
+    Shared,
+}
+
+/// What the server is known to run sandboxes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// Containers, virtual machines, or nobody knows.
+    #[default]
+    Unknown,
+    /// gVisor, in which the servers' network policies do not hold: a create with one is refused.
+    Gvisor,
 }
 
 /// One OpenSandbox server.
@@ -85,8 +112,16 @@ pub struct Connection {
     pub api_key: SecretString,
     /// Further hosts that endpoints may have: exact names, or `*.name` for every name below it.
     pub endpoint_hosts: Vec<String>,
+    /// Which ports endpoints may have.
+    pub endpoint_ports: RangeInclusive<u16>,
+    /// With which of these an endpoint's path must begin; any plain path will do when there is none.
+    pub endpoint_paths: Vec<String>,
     /// Whether plain HTTP may leave the machine.
     pub plaintext: Plaintext,
+    /// Whether others use the server, too.
+    pub sharing: Sharing,
+    /// What the server runs sandboxes in.
+    pub isolation: Isolation,
     /// How execd is reached.
     pub route: Route,
     /// How this server's commands send output, when that is known beforehand; otherwise each sandbox is probed once.
@@ -114,11 +149,22 @@ impl Connection {
             base_url,
             api_key,
             endpoint_hosts: Vec::new(),
+            endpoint_ports: 1..=u16::MAX,
+            endpoint_paths: Vec::new(),
+            sharing: Sharing::default(),
+            isolation: Isolation::default(),
             plaintext: Plaintext::default(),
             route: Route::default(),
             output_wire: None,
             timeouts: Timeouts::default(),
         }
+    }
+
+    /// Whether keys, code and output leave the machine unencrypted, which an operator must be warned of.
+    #[must_use]
+    pub fn is_readable_on_the_way(&self) -> bool {
+        self.base_url.scheme() == "http"
+            && (self.base_url.host().is_some_and(|host| !is_loopback(&host)) || self.plaintext == Plaintext::Allowed)
     }
 
     /// Refuses settings with which no call could be safe.
@@ -139,6 +185,12 @@ impl Connection {
         }
         if let Some(pattern) = self.endpoint_hosts.iter().find(|pattern| !is_host_pattern(pattern)) {
             return Err(Error::ConnectionInvalid(format!("endpoint host {pattern:?} is not `name` or `*.name`")));
+        }
+        if self.endpoint_ports.is_empty() || *self.endpoint_ports.start() == 0 {
+            return refuse("endpoint_ports is not a range from 1 to 65535");
+        }
+        if self.endpoint_paths.iter().any(|path| !path.starts_with('/')) {
+            return refuse("an entry of endpoint_paths does not begin with `/`");
         }
         let Some(host) = url.host() else { return refuse("base_url has no host") };
         self.check_plaintext(&host)
@@ -171,6 +223,22 @@ impl Connection {
     /// Whether `url` is the server's own origin, the only one that may see the API key.
     pub(super) fn is_own_origin(&self, url: &Url) -> bool {
         url.origin() == self.base_url.origin()
+    }
+
+    /// `{base}/version`, beside the version of the API.
+    pub(super) fn version_url(&self) -> Result<Url, Error> {
+        let mut url = self.base_url.clone();
+        let has_version = url.path().trim_end_matches('/').ends_with("/v1");
+        {
+            let refused = |()| Error::ConnectionInvalid("base_url cannot have a path".into());
+            let mut path = url.path_segments_mut().map_err(refused)?;
+            path.pop_if_empty();
+            if has_version {
+                path.pop();
+            }
+            path.push("version");
+        }
+        Ok(url)
     }
 
     /// `{base}/v1/{segments}`.

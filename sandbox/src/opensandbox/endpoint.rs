@@ -11,11 +11,15 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use url::{Host, Url};
 
-use super::connection::{Connection, Route};
+use super::connection::{Connection, Route, Sharing};
 use super::error::Error;
+use super::transport::Shape;
 
 const MAX_ENDPOINT_BYTES: usize = 1024;
 const MAX_HEADER_VALUE_BYTES: usize = 4096;
+const MAX_HEADERS: usize = 8;
+const SECURE_ACCESS_HEADER: HeaderName = HeaderName::from_static("opensandbox-secure-access");
+const INGRESS_HEADER: HeaderName = HeaderName::from_static("opensandbox-ingress-to");
 /// The only headers that a server may ask us to send to a sandbox.
 const ALLOWED_HEADERS: [&str; 4] =
     ["x-execd-access-token", "opensandbox-egress-auth", "opensandbox-secure-access", "opensandbox-ingress-to"];
@@ -27,6 +31,18 @@ pub(super) struct EndpointAnswer {
     pub endpoint: String,
     #[serde(default)]
     pub headers: Option<BTreeMap<String, String>>,
+}
+
+impl Shape for EndpointAnswer {
+    const MEMBERS: &'static [&'static str] = &["endpoint", "headers"];
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub sandbox_id: &'a str,
+    pub port: u16,
+    pub needs_secure_access: bool,
 }
 
 /// A checked address. Its `Debug` shows the origin and the names of the headers.
@@ -47,14 +63,18 @@ impl fmt::Debug for Endpoint {
 
 impl Endpoint {
     /// Checks what the server said.
-    pub(super) fn check(connection: &Connection, answer: &EndpointAnswer) -> Result<Self, Error> {
+    pub(super) fn check(connection: &Connection, answer: &EndpointAnswer, wanted: Wanted<'_>) -> Result<Self, Error> {
         let base = check_address(connection, &answer.endpoint)?;
-        let mut headers = HeaderMap::new();
-        for (name, value) in answer.headers.iter().flatten() {
-            let (name, value) = check_header(name, value)?;
-            headers.insert(name, value);
-        }
         let key = connection.api_key.expose_secret();
+        let headers = check_headers(answer, key)?;
+        let needs_secure_access = wanted.needs_secure_access || connection.sharing == Sharing::Shared;
+        if needs_secure_access && !headers.contains_key(SECURE_ACCESS_HEADER) {
+            return Err(Error::SecureAccessMissing);
+        }
+        if connection.route == Route::Gateway && !names(&base, &headers, wanted) {
+            return refuse("address of the gateway does not name the sandbox and the port");
+        }
+        let mut headers = headers;
         if connection.route == Route::ServerProxy && connection.is_own_origin(&base) && !key.is_empty() {
             headers.insert(API_KEY_HEADER, secret_value(key)?);
         }
@@ -103,6 +123,10 @@ fn check_address(connection: &Connection, address: &str) -> Result<Url, Error> {
         return refuse(format!("host {host} is not allowed on this connection"));
     }
     connection.check_plaintext(&host)?;
+    let allowed_paths = &connection.endpoint_paths;
+    if !allowed_paths.is_empty() && !allowed_paths.iter().any(|allowed| is_below(path, allowed)) {
+        return refuse("path is not allowed on this connection");
+    }
 
     let scheme = connection.base_url.scheme();
     let port_text = port.map(|port| format!(":{port}")).unwrap_or_default();
@@ -111,6 +135,9 @@ fn check_address(connection: &Connection, address: &str) -> Result<Url, Error> {
     };
     // What will be dialled must be what was checked, however the address was written.
     let default_port = if scheme == "https" { 443 } else { 80 };
+    if !connection.endpoint_ports.contains(&port.unwrap_or(default_port)) {
+        return refuse("port is not allowed on this connection");
+    }
     let is_same = url.host().is_some_and(|dialled| dialled == host)
         && url.port_or_known_default() == Some(port.unwrap_or(default_port))
         && url.path() == if path.is_empty() { "/" } else { path }
@@ -170,6 +197,46 @@ fn check_path(path: &str) -> Result<(), Error> {
         return refuse("path has characters that no endpoint needs");
     }
     Ok(())
+}
+
+/// Whole segments only: `/a` covers `/a` and `/a/b`, not `/ab`.
+fn is_below(path: &str, allowed: &str) -> bool {
+    path.strip_prefix(allowed.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether a gateway's address leads to the sandbox and port that were asked for. What follows the two names is the
+/// signature of a signed route.
+fn names(base: &Url, headers: &HeaderMap, wanted: Wanted<'_>) -> bool {
+    let Wanted { sandbox_id, port, .. } = wanted;
+    let token = format!("{sandbox_id}-{port}").to_ascii_lowercase();
+    let is_token = |text: &str| {
+        text.to_ascii_lowercase().strip_prefix(&token).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    let label = base.host_str().and_then(|host| host.split('.').next()).unwrap_or_default();
+    let header = headers.get(INGRESS_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let path: Vec<&str> = base.path().split('/').filter(|segment| !segment.is_empty()).collect();
+    let is_path = path.windows(2).any(|pair| pair[0] == sandbox_id && pair[1] == port.to_string())
+        || path.iter().any(|segment| is_token(segment));
+    is_token(label) || is_token(header) || is_path
+}
+
+fn check_headers(answer: &EndpointAnswer, key: &str) -> Result<HeaderMap, Error> {
+    let mut headers = HeaderMap::new();
+    let asked = answer.headers.iter().flatten();
+    if asked.clone().count() > MAX_HEADERS {
+        return refuse("server asks for too many headers");
+    }
+    for (name, value) in asked {
+        // A server that hands our own key to a sandbox hands it to whatever runs there.
+        if !key.is_empty() && value.contains(key) {
+            return refuse("server asks to send the API key to a sandbox");
+        }
+        let (name, value) = check_header(name, value)?;
+        if headers.insert(name, value).is_some() {
+            return refuse("server asks for a header twice");
+        }
+    }
+    Ok(headers)
 }
 
 fn check_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Error> {

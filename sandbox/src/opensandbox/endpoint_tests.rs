@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::connection::Plaintext;
+use super::super::connection::{Plaintext, Sharing};
 use super::*;
 
 fn connection(base: &str) -> Connection {
@@ -15,7 +15,8 @@ fn check(base: &str, endpoint: &str) -> Result<String, &'static str> {
 
 fn check_with(connection: &Connection, endpoint: &str, headers: &[(&str, &str)]) -> Result<Endpoint, Error> {
     let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Endpoint::check(connection, &EndpointAnswer { endpoint: endpoint.to_owned(), headers: Some(headers) })
+    let wanted = Wanted { sandbox_id: "ab", port: 44772, needs_secure_access: false };
+    Endpoint::check(connection, &EndpointAnswer { endpoint: endpoint.to_owned(), headers: Some(headers) }, wanted)
 }
 
 const LOCAL: &str = "http://127.0.0.1:8080";
@@ -137,6 +138,8 @@ fn takes_only_headers_from_the_list() {
         ("Content-Length", "0"),
         ("Transfer-Encoding", "chunked"),
         ("OPEN-SANDBOX-API-KEY", "x"),
+        ("X-EXECD-ACCESS-TOKEN", "the-api-key"),
+        ("OPENSANDBOX-EGRESS-AUTH", "Bearer the-api-key"),
         ("X-EXECD-ACCESS-TOKEN", "a\r\nHost: evil"),
         ("X-EXECD-ACCESS-TOKEN", ""),
         ("X-EXECD-ACCESS-TOKEN\r\nHost", "evil"),
@@ -159,11 +162,84 @@ fn sends_the_key_only_to_the_own_origin_and_only_through_the_proxy() {
 }
 
 #[test]
+fn bounds_the_number_of_headers_s7() {
+    let local = connection(LOCAL);
+    let twice = [("X-EXECD-ACCESS-TOKEN", "one"), ("x-execd-access-token", "two")];
+    assert_eq!(check_with(&local, "127.0.0.1:9", &twice).unwrap_err().code(), "endpoint_refused");
+    let names: Vec<String> = (0..9).map(|number| format!("X-{number}")).collect();
+    let many: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "v")).collect();
+    assert!(check_with(&local, "127.0.0.1:9", &many).unwrap_err().to_string().contains("too many"));
+    let long = "x".repeat(4097);
+    let long = [("X-EXECD-ACCESS-TOKEN", long.as_str())];
+    assert_eq!(check_with(&local, "127.0.0.1:9", &long).unwrap_err().code(), "endpoint_refused");
+}
+
+#[test]
+fn wants_the_token_of_secure_access_on_a_shared_server() {
+    let mut shared = connection(REMOTE);
+    shared.sharing = Sharing::Shared;
+    assert_eq!(check_with(&shared, "box.example", &[]).unwrap_err().code(), "secure_access_missing");
+    assert!(check_with(&shared, "box.example", &[("OpenSandbox-Secure-Access", "token")]).is_ok());
+    let wanted = Wanted { sandbox_id: "ab", port: 44772, needs_secure_access: true };
+    let answer = EndpointAnswer { endpoint: "box.example".into(), headers: None };
+    assert_eq!(Endpoint::check(&connection(REMOTE), &answer, wanted).unwrap_err().code(), "secure_access_missing");
+}
+
+#[test]
+fn takes_only_ports_and_paths_of_the_connection_s6() {
+    let mut strict = connection(REMOTE);
+    strict.endpoint_ports = 443..=8443;
+    strict.endpoint_paths = vec!["/v1/sandboxes/".into(), "/box".into()];
+    for good in ["api.example/box", "api.example:8443/box/1", "api.example/v1/sandboxes/ab/proxy/44772"] {
+        assert!(check_with(&strict, good, &[]).is_ok(), "{good}");
+    }
+    for bad in ["api.example", "api.example/", "api.example/boxes", "api.example:80/box", "api.example:8444/box"] {
+        assert_eq!(check_with(&strict, bad, &[]).unwrap_err().code(), "endpoint_refused", "{bad}");
+    }
+    strict.endpoint_paths = vec!["box".into()];
+    assert_eq!(strict.check().unwrap_err().code(), "connection_invalid");
+}
+
+#[test]
+fn takes_a_gateway_only_when_it_names_the_sandbox_and_the_port() {
+    let mut gateway = connection(REMOTE);
+    gateway.route = Route::Gateway;
+    let ingress = |value: &'static str| [("OpenSandbox-Ingress-To", value)];
+    for good in
+        ["ab-44772.gw.example", "ab-44772-zz9-0123456k.gw.example", "box.example/ab/44772", "box.example/x/ab/44772"]
+    {
+        let endpoint = check_with(&gateway, good, &[]).unwrap();
+        assert!(!endpoint.headers().contains_key(API_KEY_HEADER), "{good}");
+    }
+    assert!(check_with(&gateway, "box.example", &ingress("ab-44772")).is_ok());
+    for bad in
+        ["cd-44772.gw.example", "ab-447720.gw.example", "ab-8080.gw.example", "box.example/cd/44772", "box.example"]
+    {
+        assert_eq!(check_with(&gateway, bad, &[]).unwrap_err().code(), "endpoint_refused", "{bad}");
+    }
+    assert_eq!(check_with(&gateway, "box.example", &ingress("cd-44772")).unwrap_err().code(), "endpoint_refused");
+}
+
+#[test]
+fn says_when_traffic_is_readable_on_the_way() {
+    let mut connection = connection("http://10.0.0.1");
+    assert!(connection.is_readable_on_the_way());
+    connection.base_url = Url::parse("https://10.0.0.1").unwrap();
+    connection.plaintext = Plaintext::Allowed;
+    assert!(!connection.is_readable_on_the_way());
+    connection.base_url = Url::parse("http://127.0.0.1").unwrap();
+    assert!(connection.is_readable_on_the_way(), "endpoints may be elsewhere");
+    connection.plaintext = Plaintext::LoopbackOnly;
+    assert!(!connection.is_readable_on_the_way());
+}
+
+#[test]
 fn joins_paths() {
     let endpoint = check_with(&connection(LOCAL), "127.0.0.1:9/proxy/44772/", &[]).unwrap();
     assert_eq!(endpoint.join(&["files", "info"]).unwrap().path(), "/proxy/44772/files/info");
     for base in [LOCAL, "http://127.0.0.1:8080/", "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1/"] {
         assert_eq!(connection(base).lifecycle_url(&["sandboxes"]).unwrap().path(), "/v1/sandboxes", "{base}");
+        assert_eq!(connection(base).version_url().unwrap().path(), "/version", "{base}");
     }
 }
 

@@ -52,6 +52,27 @@ pub enum Deadline {
     Total,
 }
 
+/// A change in a sandbox's life that a server confirms only by showing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Its end.
+    Destroy,
+    /// Its processes stand still.
+    Pause,
+    /// Its processes go on.
+    Resume,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Destroy => "destruction",
+            Self::Pause => "pause",
+            Self::Resume => "resumption",
+        })
+    }
+}
+
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -68,9 +89,20 @@ pub enum Error {
     /// The caller's request cannot be right. Nothing was sent.
     #[error("request: {0}")]
     RequestInvalid(String),
+    /// The command line or its environment is longer than a process can be given. Nothing was sent.
+    #[error("command has {bytes} bytes where {limit} are possible; put the rest into a file")]
+    CommandTooLong {
+        /// How long it is.
+        bytes: usize,
+        /// How long that part may be.
+        limit: usize,
+    },
     /// The server named an address or header that this connection does not allow, or answered with a redirect.
     #[error("endpoint: {0}")]
     EndpointRefused(String),
+    /// The server shares its sandboxes' addresses with others and named no token that keeps them out.
+    #[error("endpoint has no token for secure access")]
+    SecureAccessMissing,
     /// No connection could be made, so the server has not seen the request.
     #[error("server is unreachable")]
     Unreachable(#[source] reqwest::Error),
@@ -89,6 +121,14 @@ pub enum Error {
     /// The server understood and said no; the same request will fail again.
     #[error("rejected: {0}")]
     Rejected(Reply),
+    /// The server does not have this optional capability.
+    #[error("{capability} is not supported: {reply}")]
+    NotSupported {
+        /// `pause`, `snapshot` and so on.
+        capability: &'static str,
+        /// What the server said.
+        reply: Reply,
+    },
     /// The server failed or is overloaded; the same request may succeed later.
     #[error("server failed: {0}")]
     ServerFailed(Reply),
@@ -104,10 +144,12 @@ pub enum Error {
     /// The server does not speak the protocol that this client knows.
     #[error("protocol: {0}")]
     ProtocolUnsupported(String),
-    /// A kill was asked for, and the sandbox could not be seen to be gone.
-    #[error("destruction of sandbox {id} is unconfirmed")]
-    DestroyUnconfirmed {
-        /// The sandbox that may still live.
+    /// A change was asked for, and the sandbox could not be seen to have made it.
+    #[error("{change} of sandbox {id} is unconfirmed")]
+    Unconfirmed {
+        /// What was asked for.
+        change: Change,
+        /// The sandbox that may be as it was.
         id: String,
         /// The last failure, when there was one.
         #[source]
@@ -145,17 +187,22 @@ impl Error {
             Self::ConnectionInvalid(_) => "connection_invalid",
             Self::PlaintextRefused { .. } => "plaintext_refused",
             Self::RequestInvalid(_) => "request_invalid",
+            Self::CommandTooLong { .. } => "command_too_long",
             Self::EndpointRefused(_) => "endpoint_refused",
+            Self::SecureAccessMissing => "secure_access_missing",
             Self::Unreachable(_) => "unreachable",
             Self::Disconnected(_) => "disconnected",
             Self::DeadlineExceeded(_) => "deadline_exceeded",
             Self::AccessDenied(_) => "access_denied",
             Self::NotFound(_) => "not_found",
             Self::Rejected(_) => "rejected",
+            Self::NotSupported { .. } => "not_supported",
             Self::ServerFailed(_) => "server_failed",
             Self::OutcomeUnknown { .. } => "outcome_unknown",
             Self::ProtocolUnsupported(_) => "protocol_unsupported",
-            Self::DestroyUnconfirmed { .. } => "destroy_unconfirmed",
+            Self::Unconfirmed { change: Change::Destroy, .. } => "destroy_unconfirmed",
+            Self::Unconfirmed { change: Change::Pause, .. } => "pause_unconfirmed",
+            Self::Unconfirmed { change: Change::Resume, .. } => "resume_unconfirmed",
             Self::LocalIo(_) => "local_io",
         }
     }
@@ -164,16 +211,21 @@ impl Error {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::ConnectionInvalid(_) | Self::RequestInvalid(_) | Self::Rejected(_) | Self::LocalIo(_) => {
-                ErrorClass::Caller
+            Self::ConnectionInvalid(_)
+            | Self::RequestInvalid(_)
+            | Self::CommandTooLong { .. }
+            | Self::Rejected(_)
+            | Self::NotSupported { .. }
+            | Self::LocalIo(_) => ErrorClass::Caller,
+            Self::PlaintextRefused { .. } | Self::EndpointRefused(_) | Self::SecureAccessMissing => {
+                ErrorClass::Security
             }
-            Self::PlaintextRefused { .. } | Self::EndpointRefused(_) => ErrorClass::Security,
             Self::AccessDenied(_) => ErrorClass::Access,
             Self::NotFound(_) => ErrorClass::Missing,
             Self::Unreachable(_) | Self::Disconnected(_) | Self::DeadlineExceeded(_) | Self::ServerFailed(_) => {
                 ErrorClass::Transient
             }
-            Self::OutcomeUnknown { .. } | Self::DestroyUnconfirmed { .. } => ErrorClass::Unknown,
+            Self::OutcomeUnknown { .. } | Self::Unconfirmed { .. } => ErrorClass::Unknown,
             Self::ProtocolUnsupported(_) => ErrorClass::Protocol,
         }
     }
@@ -185,12 +237,15 @@ impl Error {
             Self::AccessDenied(reply) | Self::NotFound(reply) | Self::Rejected(reply) | Self::ServerFailed(reply) => {
                 Some(reply)
             }
+            Self::NotSupported { reply, .. } => Some(reply),
             Self::OutcomeUnknown { cause, .. } => cause.reply(),
-            Self::DestroyUnconfirmed { cause, .. } => cause.as_ref().and_then(|cause| cause.reply()),
+            Self::Unconfirmed { cause, .. } => cause.as_ref().and_then(|cause| cause.reply()),
             Self::ConnectionInvalid(_)
             | Self::PlaintextRefused { .. }
             | Self::RequestInvalid(_)
+            | Self::CommandTooLong { .. }
             | Self::EndpointRefused(_)
+            | Self::SecureAccessMissing
             | Self::Unreachable(_)
             | Self::Disconnected(_)
             | Self::DeadlineExceeded(_)
@@ -220,6 +275,20 @@ impl Error {
         if is_unknown { Self::OutcomeUnknown { operation, cause: Box::new(self) } } else { self }
     }
 
+    /// The same failure, where a server without `capability` fails in this way: the route is missing, it says that
+    /// it has not got it, or that its kind of runtime cannot do it.
+    pub(super) fn unless_supported(self, capability: &'static str) -> Self {
+        match self {
+            Self::ServerFailed(reply) if reply.status == 501 => Self::NotSupported { capability, reply },
+            // An unknown route has no code; an unknown sandbox has.
+            Self::NotFound(reply) if reply.code.is_none() => Self::NotSupported { capability, reply },
+            Self::Rejected(reply) if reply.status == 405 || is_incapable(&reply) => {
+                Self::NotSupported { capability, reply }
+            }
+            error => error,
+        }
+    }
+
     /// The failure itself, for a call whose effect does not matter.
     pub(super) fn without_effect(self) -> Self {
         match self {
@@ -227,4 +296,8 @@ impl Error {
             error => error,
         }
     }
+}
+
+fn is_incapable(reply: &Reply) -> bool {
+    ["NOT_SUPPORTED", "NOT_IMPLEMENTED", "UNSUPPORTED_RUNTIME"].iter().any(|code| reply.has_code(code))
 }

@@ -13,7 +13,7 @@ use url::Url;
 
 use super::error::Error;
 use super::lifecycle::parse_time;
-use super::sandbox::{Execd, Sandbox};
+use super::sandbox::{Port, Sandbox};
 
 const MAX_PATH_BYTES: usize = 4096;
 
@@ -68,6 +68,23 @@ pub struct Move {
     pub from: String,
     /// Where to; must not exist. Its parents are made.
     pub to: String,
+}
+
+/// Text to be replaced in a file, wherever it is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// Absolute path.
+    pub path: String,
+    /// What is looked for, as it is written; never empty.
+    pub old: String,
+    /// What takes its place.
+    pub new: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawReplaced {
+    replaced_count: u64,
 }
 
 #[derive(Deserialize)]
@@ -155,14 +172,41 @@ impl Sandbox {
         self.write(&execd.call_with(Method::POST, execd.url(&["files", "mv"])?, &body), "move").await.map(drop)
     }
 
-    async fn read_files(&self, execd: &Execd, url: Url) -> Result<Vec<FileInfo>, Error> {
+    /// Replaces text in files, at most once for each, and tells for each path how often. Some servers do not count:
+    /// then a path is missing. Files that come after one that fails may have been changed or not. Sent once.
+    pub async fn replace_in_files(&self, replacements: &[Replacement]) -> Result<BTreeMap<String, u64>, Error> {
+        let mut body = serde_json::Map::new();
+        for Replacement { path, old, new } in replacements {
+            if old.is_empty() {
+                return Err(Error::invalid("text to be replaced is empty"));
+            }
+            if body.insert(check_path(path)?.to_owned(), json!({ "old": old, "new": new })).is_some() {
+                return Err(Error::invalid("a path is given twice"));
+            }
+        }
+        if body.is_empty() {
+            return Err(Error::invalid("no path is given"));
+        }
+        let execd = self.execd().await?;
+        let mut url = execd.url(&["files", "replace"])?;
+        url.query_pairs_mut().append_pair("verbose", "true");
+        let answer = self.write(&execd.call_with(Method::POST, url, &Value::Object(body)), "replace").await?;
+        if answer.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let counts: BTreeMap<String, RawReplaced> =
+            answer.json("replacement").map_err(|error| error.after_sending("replace"))?;
+        Ok(counts.into_iter().map(|(path, count)| (path, count.replaced_count)).collect())
+    }
+
+    async fn read_files(&self, execd: &Port, url: Url) -> Result<Vec<FileInfo>, Error> {
         // An empty list arrives as `null` from some servers.
         let raw: Option<Vec<RawFile>> = self.read(&execd.call(Method::GET, url)).await?.json("list of files")?;
         Ok(raw.unwrap_or_default().into_iter().map(RawFile::into_info).collect())
     }
 }
 
-pub(super) fn with_paths(execd: &Execd, segments: &[&str], paths: &[&str]) -> Result<Url, Error> {
+pub(super) fn with_paths(execd: &Port, segments: &[&str], paths: &[&str]) -> Result<Url, Error> {
     if paths.is_empty() {
         return Err(Error::invalid("no path is given"));
     }

@@ -6,7 +6,8 @@
 //!
 //! 1. The status is asked first: what a command wrote before its end was announced is then surely in its log.
 //! 2. The log is read from the cursor to its end; each piece waits for the sink, which holds the server back.
-//! 3. A server that is away is asked again with growing pauses, up to [`super::Timeouts::away`].
+//! 3. A server that is away is asked again with growing pauses, up to [`super::Timeouts::away`]; one whose sandbox
+//!    stands still is asked for as long as it does.
 //! 4. Beside that, one future waits for cancel, interrupts the command, and gives it a grace.
 
 use std::ops::ControlFlow;
@@ -91,7 +92,7 @@ impl Sandbox {
         let mut follow = Follow::new(self, command_id, cursor);
         let result = tokio::select! {
             biased;
-            result = follow.to_end(sink) => result.map(Some),
+            result = follow.read_to_end(sink) => result.map(Some),
             () = stop.enforce() => Ok(None),
         };
         follow.conclude(result, &stop)
@@ -131,7 +132,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    async fn to_end(&mut self, sink: &mut dyn LogSink) -> Result<Finish, Error> {
+    async fn read_to_end(&mut self, sink: &mut dyn LogSink) -> Result<Finish, Error> {
         let mut away = Away::new(self.sandbox);
         let mut pause = FIRST_PAUSE;
         loop {
@@ -149,10 +150,18 @@ impl<'a> Follow<'a> {
                         self.reconnects += u64::from(away.has_come_back());
                     }
                     self.sandbox.forget_endpoint().await;
-                    away.wait(error, self.status.is_some()).await?;
+                    if let Err(error) = away.wait(error, self.status.is_some()).await {
+                        self.insist_on_standstill(error).await?;
+                        away = Away::new(self.sandbox);
+                    }
                 }
             }
         }
+    }
+
+    /// Nobody answers for a sandbox that stands still, and nothing is lost: it goes on where it was.
+    async fn insist_on_standstill(&self, error: Error) -> Result<(), Error> {
+        if error.class() == ErrorClass::Transient && self.sandbox.stands_still().await { Ok(()) } else { Err(error) }
     }
 
     /// Asks for the status, and reads what was written up to then.

@@ -14,6 +14,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::error::Error;
 use super::network_policy::NetworkPolicy;
+use super::transport::Shape;
 
 /// The metadata key that holds our own id of a sandbox.
 pub const LABEL_KEY: &str = "vitrine.sandbox";
@@ -147,9 +148,21 @@ impl CreateSandbox {
         Ok(body)
     }
 
+    /// What of it must not be shown.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let login = self.registry_login.iter().flat_map(|login| [&login.username, &login.password]);
+        login.map(ExposeSecret::expose_secret).chain(self.env.values().map(String::as_str))
+    }
+
     fn check(&self) -> Result<(), Error> {
         if self.image.trim().is_empty() || self.entrypoint.is_empty() {
             return Err(Error::invalid("image and entrypoint are needed"));
+        }
+        // A server splits it like a shell would, and starts another program than was asked for.
+        if matches!(self.entrypoint.as_slice(), [only] if only.contains(char::is_whitespace)) {
+            return Err(Error::invalid(
+                "an entrypoint of one element cannot hold spaces; give its arguments one by one",
+            ));
         }
         if self.time_to_live.is_some_and(|time_to_live| time_to_live < MIN_TTL) {
             return Err(Error::invalid("time to live is below a minute"));
@@ -285,6 +298,25 @@ pub(super) struct RawSandbox {
     extensions: Option<BTreeMap<String, String>>,
 }
 
+impl Shape for RawSandbox {
+    const MEMBERS: &'static [&'static str] = &[
+        "id",
+        "status",
+        "expiresAt",
+        "createdAt",
+        "metadata",
+        "extensions",
+        "image",
+        "snapshotId",
+        "platform",
+        "entrypoint",
+        "allocation",
+        "templateId",
+        "resourceLimits",
+        "resourceRequests",
+    ];
+}
+
 impl RawSandbox {
     pub fn check(self) -> Result<SandboxInfo, Error> {
         Ok(SandboxInfo {
@@ -374,6 +406,15 @@ mod tests {
         assert_eq!(create.to_json().unwrap_err().code(), "request_invalid");
         create.env.insert("TOKEN".into(), "hunter2".into());
         assert!(!format!("{create:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn refuses_an_entrypoint_that_a_server_would_split_w36() {
+        let mut create = CreateSandbox::new(SandboxLabel::new("sbx-1").unwrap(), "vitrine/code");
+        create.entrypoint = vec!["sleep infinity".into()];
+        assert_eq!(create.to_json().unwrap_err().code(), "request_invalid");
+        create.entrypoint = vec!["sleep".into(), "infinity and more".into()];
+        assert!(create.to_json().is_ok());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Rule: what is not sent is open. A policy is therefore always written out whole, default and list alike: servers take
 //! a missing policy for an open network, and read `{}` now as everything and now as nothing.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Host;
 
@@ -29,6 +30,11 @@ impl EgressAction {
             Self::Allow => "allow",
             Self::Deny => "deny",
         }
+    }
+
+    /// Everything but a plain `allow` is a denial, a missing word included.
+    fn from_wire(word: Option<&str>) -> Self {
+        if word.is_some_and(|word| word.eq_ignore_ascii_case("allow")) { Self::Allow } else { Self::Deny }
     }
 }
 
@@ -113,6 +119,34 @@ impl NetworkPolicy {
     }
 }
 
+/// A policy as servers say it: `egress` may be missing or null, and so may the default, which then denies.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RawPolicy {
+    default_action: Option<String>,
+    egress: Option<Vec<RawRule>>,
+}
+
+#[derive(Deserialize)]
+struct RawRule {
+    action: Option<String>,
+    target: String,
+}
+
+impl RawPolicy {
+    pub fn into_policy(self) -> NetworkPolicy {
+        let egress = self
+            .egress
+            .unwrap_or_default()
+            .into_iter()
+            .map(|rule| EgressRule { action: EgressAction::from_wire(rule.action.as_deref()), target: rule.target });
+        NetworkPolicy {
+            default_action: EgressAction::from_wire(self.default_action.as_deref()),
+            egress: egress.collect(),
+        }
+    }
+}
+
 fn is_target(target: &str) -> bool {
     if let Some((address, bits)) = target.split_once('/') {
         let max_bits = match Host::parse(&bracketed(address)) {
@@ -187,5 +221,17 @@ mod tests {
         for good in ["a", "a.example", "*.a.example", "1.2.3.4", "::1", "10.0.0.0/8", "fd00::/8", "_dmarc.example"] {
             assert!(EgressRule::allow(good).to_json().is_ok(), "{good}");
         }
+    }
+
+    #[test]
+    fn reads_what_servers_leave_out_as_denial_w29() {
+        let read = |text: &str| serde_json::from_str::<RawPolicy>(text).unwrap().into_policy();
+        for text in ["{}", r#"{"egress":null}"#, r#"{"egress":[],"defaultAction":null}"#, r#"{"defaultAction":"?"}"#] {
+            assert_eq!(read(text), NetworkPolicy::deny_all(), "{text}");
+        }
+        let rule =
+            read(r#"{"egress":[{"target":"a"},{"target":"b","action":"allow","new":1}],"defaultAction":"allow"}"#);
+        assert_eq!(rule.egress, [EgressRule::deny("a"), EgressRule::allow("b")]);
+        assert_eq!(rule.default_action, EgressAction::Allow);
     }
 }

@@ -5,8 +5,8 @@
 //! tells them apart.
 //!
 //! Rule: text comes out as it was written. What the older wire does not carry cannot come back: a lone carriage return
-//! arrives as a line feed, and the last line arrives without its terminator. Where that matters, a command writes to a
-//! file, which is then downloaded.
+//! arrives as a line feed, and the last line arrives without its terminator. There the output goes to files, which are
+//! read while the command runs ([`super::output_files`]), and the joining here is for what a shell says before that.
 
 use async_trait::async_trait;
 
@@ -47,6 +47,31 @@ pub enum OutputWire {
     Kept,
     /// Each text is a line without its terminator; `"\n"` is a blank line.
     Stripped,
+}
+
+impl OutputWire {
+    /// Its name in [`super::SUPPORTED`].
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Stripped => "stripped",
+        }
+    }
+}
+
+/// What execd of a sandbox can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ExecdWire {
+    pub output: OutputWire,
+    pub takes_argv: bool,
+}
+
+impl ExecdWire {
+    /// What goes with a wire that is known beforehand: both came with the same version.
+    pub fn known(output: OutputWire) -> Self {
+        Self { output, takes_argv: output == OutputWire::Kept }
+    }
 }
 
 /// What the probe prints, as a shell command.

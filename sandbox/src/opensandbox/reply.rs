@@ -66,7 +66,22 @@ fn detail_item(item: &Value) -> String {
         parts.join(".")
     });
     let message = item.get("msg").and_then(Value::as_str).unwrap_or("invalid");
+    // Some messages quote the input, too: then the kind of the fault must do.
+    let message = match item.get("input") {
+        Some(input) if quotes(message, input) => "invalid",
+        _ => message,
+    };
     place.map_or_else(|| message.to_owned(), |place| format!("{place}: {message}"))
+}
+
+fn quotes(message: &str, input: &Value) -> bool {
+    match input {
+        Value::Null | Value::Bool(_) => false,
+        Value::Number(number) => message.contains(&number.to_string()),
+        Value::String(text) => !text.is_empty() && message.contains(text.as_str()),
+        Value::Array(items) => items.iter().any(|item| quotes(message, item)),
+        Value::Object(members) => members.values().any(|member| quotes(message, member)),
+    }
 }
 
 #[cfg(test)]
@@ -86,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_all_five_shapes() {
+    fn reads_all_five_shapes_row_23() {
         assert_eq!(
             said(404, r#"{"code":"DOCKER::SANDBOX_NOT_FOUND","message":"gone"}"#),
             (Some("DOCKER::SANDBOX_NOT_FOUND".into()), "gone".into())
@@ -94,6 +109,11 @@ mod tests {
         assert_eq!(
             said(422, r#"{"detail":[{"type":"ge","loc":["body","timeout"],"msg":"too small","input":"hunter2"}]}"#),
             (None, "body.timeout: too small".into())
+        );
+        assert_eq!(
+            said(422, r#"{"detail":[{"loc":["body","env"],"msg":"not a dict: hunter2","input":{"A":["hunter2"]}}]}"#),
+            (None, "body.env: invalid".into()),
+            "S10"
         );
         assert_eq!(said(405, r#"{"detail":"Method Not Allowed"}"#), (None, "Method Not Allowed".into()));
         assert_eq!(said(401, r#"{"error":"Unauthorized"}"#), (None, "Unauthorized".into()));
@@ -105,6 +125,16 @@ mod tests {
         assert_eq!(error(302, "").code(), "endpoint_refused");
         assert_eq!(error(403, "").code(), "access_denied");
         assert_eq!(error(409, "").code(), "rejected");
+        for (status, body) in [
+            (501, r#"{"code":"SNAPSHOT::NOT_IMPLEMENTED"}"#),
+            (404, r#"{"detail":"Not Found"}"#),
+            (405, r#"{"detail":"Method Not Allowed"}"#),
+            (400, r#"{"code":"SANDBOX::API_NOT_SUPPORTED"}"#),
+        ] {
+            assert_eq!(error(status, body).unless_supported("snapshot").code(), "not_supported", "{status}");
+        }
+        let unknown = error(404, r#"{"code":"DOCKER::SANDBOX_NOT_FOUND"}"#).unless_supported("snapshot");
+        assert_eq!(unknown.code(), "not_found");
         assert_eq!(error(429, "").code(), "server_failed");
         assert_eq!(error(503, "").code(), "server_failed");
     }

@@ -1,6 +1,6 @@
 //! Running a command while its output streams.
 //!
-//! 1. Once per sandbox, a probe tells how output is sent.
+//! 1. Once per sandbox, a probe tells how output is sent. Where it is not sent whole, it goes to files that are read.
 //! 2. The command is sent, once: when its answer is lost, `OutcomeUnknown` says so.
 //! 3. Events are read up to the terminal one, never to the end of the body; each output waits for the sink.
 //! 4. Beside that, one future waits for cancel or the time limit, interrupts the command, and gives it a grace.
@@ -13,17 +13,20 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::consume_budget;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::command::{CommandEnd, CommandOutcome, CommandRequest, CommandStatus, check_command_id};
+use super::command::{CommandEnd, CommandOutcome, CommandRequest, CommandStatus, check_command_id, check_lengths};
 use super::command_stream::{CommandStream, Next};
-use super::error::{Deadline, Error, Reply};
-use super::lifecycle::check_id;
-use super::output::{Joiner, OutputSink, OutputStream, OutputWire, PROBE_COMMAND};
-use super::sandbox::{Execd, Sandbox};
+use super::error::Error;
+use super::output::{Joiner, OutputSink, OutputWire};
+use super::output_files::OutputFiles;
+use super::sandbox::{Port, Sandbox};
 use super::stream::Event;
 use super::supervise::{Stop, Verdict, Watchdog};
+
+/// What a server says that was told of a process's end by nobody.
+const EXIT_CODE_LOST: &str = "no child processes";
 
 impl Sandbox {
     /// Runs a command to its end and gives its output to `sink` while it runs.
@@ -35,14 +38,25 @@ impl Sandbox {
         sink: &mut dyn OutputSink,
         cancel: &CancellationToken,
     ) -> Result<CommandOutcome, Error> {
-        let body = request.to_json()?;
-        let Some(wire) = cancel.run_until_cancelled(self.output_wire()).await else {
+        request.check()?;
+        let Some(wire) = cancel.run_until_cancelled(self.execd_wire()).await else {
             return Ok(never_started());
         };
         if cancel.is_cancelled() {
             return Ok(never_started());
         }
-        let mut run = Run::new(self, self.execd().await?, wire?);
+        let wire = wire?;
+        let mut body = request.to_json(wire.takes_argv);
+        let files = match wire.output {
+            OutputWire::Kept => None,
+            OutputWire::Stripped => Some(OutputFiles::new()?),
+        };
+        if let Some(files) = &files {
+            let text = files.wrap(&request.shell_text());
+            check_lengths([text.len()].into_iter())?;
+            body["command"] = text.into();
+        }
+        let mut run = Run::new(self, self.execd().await?, files);
         let stop = Stop::new(self, run.command_id.subscribe(), request.timeout, cancel);
         let result = tokio::select! {
             biased;
@@ -51,65 +65,6 @@ impl Sandbox {
         };
         run.conclude(result, &stop, request.timeout).await
     }
-
-    /// How this sandbox's commands send output; asked once, by running a command that prints two lines.
-    pub async fn output_wire(&self) -> Result<OutputWire, Error> {
-        let total = self.transport().timeouts.request;
-        let probe = || async {
-            let result = timeout(total, self.probe()).await;
-            // Whether the probe ran matters to nobody, and must not look as if the caller's command had.
-            result.unwrap_or(Err(Error::DeadlineExceeded(Deadline::Total))).map_err(Error::without_effect)
-        };
-        self.wire().get_or_try_init(probe).await.copied()
-    }
-
-    async fn probe(&self) -> Result<OutputWire, Error> {
-        let execd = self.execd().await?;
-        let body = CommandRequest::shell(PROBE_COMMAND).to_json()?;
-        let mut stream = CommandStream::open(self.transport(), &execd, &body).await?;
-        let mut texts = Vec::new();
-        loop {
-            match stream.next(self.transport().timeouts.silence).await? {
-                Next::Event(Event::Output { stream: OutputStream::Stdout, text }) => texts.push(text),
-                Next::Event(Event::Complete { .. }) => break,
-                Next::Event(event) if !event.is_terminal() => {}
-                Next::Silent => return Err(Error::DeadlineExceeded(Deadline::Idle)),
-                Next::Event(_) | Next::Ended => {
-                    return Err(Error::protocol("probe of the output wire did not complete"));
-                }
-            }
-        }
-        OutputWire::from_probe(&texts).ok_or_else(|| Error::protocol("output wire is neither of the known two"))
-    }
-
-    /// Starts a command in the background and returns its id, for [`Sandbox::command_status`] and [`Sandbox::logs`].
-    pub async fn start(&self, request: &CommandRequest) -> Result<String, Error> {
-        let mut body = request.to_json()?;
-        body["background"] = true.into();
-        let execd = self.execd().await?;
-        let mut stream = CommandStream::open(self.transport(), &execd, &body).await?;
-        let mut command_id = None;
-        let lost = |what: &str| Err(Error::protocol(what).after_sending("command"));
-        loop {
-            let event = match stream.next(self.transport().timeouts.silence).await? {
-                Next::Event(event) => event,
-                Next::Silent | Next::Ended => return lost("background command did not say that it started"),
-            };
-            match event {
-                Event::Init { id } => command_id = Some(check_id(id).map_err(|error| error.after_sending("command"))?),
-                Event::Complete { .. } => break,
-                Event::Failed { value: message } => return Err(refused(&execd, None, &message)),
-                Event::LateError { code, message } => return Err(refused(&execd, Some(code), &message)),
-                Event::Ping | Event::Output { .. } | Event::Unknown => {}
-            }
-        }
-        command_id.map_or_else(|| lost("background command has no id"), Ok)
-    }
-}
-
-fn refused(execd: &Execd, code: Option<String>, message: &str) -> Error {
-    let reply = Reply { status: 200, code, message: message.to_owned(), ..Reply::default() };
-    Error::Rejected(execd.redactor.reply(reply))
 }
 
 fn never_started() -> CommandOutcome {
@@ -118,6 +73,7 @@ fn never_started() -> CommandOutcome {
         duration: Duration::ZERO,
         unknown_events: 0,
         is_lossy: false,
+        is_incomplete: false,
         is_stopped: true,
         command_id: None,
         status: None,
@@ -136,33 +92,53 @@ enum Finish {
 /// A command that is being run.
 struct Run<'a> {
     sandbox: &'a Sandbox,
-    execd: Arc<Execd>,
+    execd: Arc<Port>,
     started: Instant,
     joiner: Joiner,
+    /// Where the output goes when the wire cannot carry it.
+    files: Option<OutputFiles>,
     command_id: watch::Sender<Option<String>>,
     unknown_events: u64,
+    /// The name of an event that this client does not know and behind which nothing but pings came.
+    unknown_last: Option<String>,
     is_lossy: bool,
+    is_whole: bool,
 }
 
 impl<'a> Run<'a> {
-    fn new(sandbox: &'a Sandbox, execd: Arc<Execd>, wire: OutputWire) -> Self {
+    fn new(sandbox: &'a Sandbox, execd: Arc<Port>, files: Option<OutputFiles>) -> Self {
+        let wire = if files.is_some() { OutputWire::Stripped } else { OutputWire::Kept };
         Self {
             sandbox,
             execd,
             started: Instant::now(),
             joiner: Joiner::new(wire),
+            files,
             command_id: watch::Sender::new(None),
             unknown_events: 0,
+            unknown_last: None,
             is_lossy: false,
+            is_whole: false,
         }
     }
 
+    /// Reads to the end of the command, and of its output.
     async fn read(&mut self, body: &Value, sink: &mut dyn OutputSink) -> Result<Finish, Error> {
+        let finish = self.read_events(body, sink).await?;
+        self.is_whole = matches!(finish, Finish::Terminal(_));
+        if let Some(files) = &mut self.files {
+            self.is_whole &= files.finish(self.sandbox, sink).await;
+        }
+        Ok(finish)
+    }
+
+    async fn read_events(&mut self, body: &Value, sink: &mut dyn OutputSink) -> Result<Finish, Error> {
         let timeouts = &self.sandbox.transport().timeouts;
         let mut stream = CommandStream::open(self.sandbox.transport(), &self.execd, body).await?;
         let mut watchdog = Watchdog::new(timeouts.silence);
         loop {
-            match stream.next(watchdog.patience()).await? {
+            let until_look = self.files.as_ref().map_or(Duration::MAX, OutputFiles::until_next_look);
+            match stream.next(watchdog.patience().min(until_look)).await? {
                 Next::Event(event) if event.is_terminal() => {
                     self.read_tail(&mut stream, timeouts.tail, sink).await;
                     return Ok(Finish::Terminal(event));
@@ -173,18 +149,36 @@ impl<'a> Run<'a> {
                     // A flood of output must not keep cancel and time limit from being seen.
                     consume_budget().await;
                 }
-                Next::Silent => {
+                Next::Silent if watchdog.patience().is_zero() => {
                     let id = self.command_id.borrow().clone();
                     if let Verdict::Lost(status) = watchdog.check(self.sandbox, id.as_deref()).await {
                         return Ok(Finish::Lost(status));
                     }
                 }
-                Next::Ended => return Ok(Finish::Lost(self.ask_status().await)),
+                Next::Silent => {}
+                Next::Ended => return self.end_without_terminal_event().await,
+                Next::Broken => return Ok(Finish::Lost(self.ask_status().await)),
+            }
+            if let Some(files) = self.files.as_mut().filter(|files| files.until_next_look().is_zero()) {
+                files.look(self.sandbox, sink).await;
             }
         }
     }
 
+    /// A stream that ends in order with an event that nobody knows has ended with a terminal event that nobody knows.
+    async fn end_without_terminal_event(&mut self) -> Result<Finish, Error> {
+        match self.unknown_last.take() {
+            Some(kind) => Err(Error::protocol(format!("terminal event {kind} is unknown"))),
+            None => Ok(Finish::Lost(self.ask_status().await)),
+        }
+    }
+
     async fn take(&mut self, event: Event, sink: &mut dyn OutputSink) {
+        match &event {
+            Event::Unknown { kind } => self.unknown_last.clone_from(kind),
+            Event::Ping => {}
+            _ => self.unknown_last = None,
+        }
         match event {
             Event::Init { id } if check_command_id(&id).is_ok() => {
                 self.command_id.send_replace(Some(id));
@@ -196,7 +190,7 @@ impl<'a> Run<'a> {
                     sink.output(stream, &text).await;
                 }
             }
-            Event::Unknown | Event::Init { .. } => self.unknown_events += 1,
+            Event::Unknown { .. } | Event::Init { .. } => self.unknown_events += 1,
             Event::Ping | Event::Complete { .. } | Event::Failed { .. } | Event::LateError { .. } => {}
         }
     }
@@ -224,9 +218,14 @@ impl<'a> Run<'a> {
         limit: Option<Duration>,
     ) -> Result<CommandOutcome, Error> {
         let duration = self.started.elapsed();
+        let files = self.files.as_ref();
+        let (is_lossy, is_whole) = (self.is_lossy || files.is_some_and(|files| files.is_lossy), self.is_whole);
         let (end, is_stopped, status) = match (result, stop.cause()) {
             (Err(error), None) => {
                 self.stop_unreadable().await;
+                if let Some(files) = files {
+                    files.remove(self.sandbox).await;
+                }
                 return Err(error);
             }
             (Ok(Finish::Terminal(_)), Some(cause)) => (cause, true, None),
@@ -238,11 +237,15 @@ impl<'a> Run<'a> {
             }
             (Ok(Finish::Abandoned), None) => (CommandEnd::Unknown, false, None),
         };
+        if let Some(files) = files.filter(|_| is_stopped) {
+            files.remove(self.sandbox).await;
+        }
         Ok(CommandOutcome {
             end,
             duration,
             unknown_events: self.unknown_events,
-            is_lossy: self.is_lossy,
+            is_lossy,
+            is_incomplete: !is_whole,
             is_stopped,
             command_id: self.command_id.borrow().clone(),
             status,
@@ -269,13 +272,17 @@ impl<'a> Run<'a> {
             Event::LateError { code, message } if code.is_empty() => message,
             Event::LateError { code, message } => format!("{code}: {message}"),
             Event::Complete { .. } => return CommandEnd::Exited(0),
-            Event::Init { .. } | Event::Ping | Event::Output { .. } | Event::Unknown => return CommandEnd::Unknown,
+            Event::Init { .. } | Event::Ping | Event::Output { .. } | Event::Unknown { .. } => {
+                return CommandEnd::Unknown;
+            }
         };
         match value.trim().parse() {
             // The wire does not tell a timeout from another kill; the clock does.
             Ok(-1) if limit.is_some_and(|limit| duration >= limit) => CommandEnd::TimedOut,
             Ok(-1) => CommandEnd::Killed,
             Ok(code) => CommandEnd::Exited(code),
+            // Some servers fail to fetch the exit code of a command that has ended.
+            Err(_) if value.contains(EXIT_CODE_LOST) => CommandEnd::Unknown,
             Err(_) => CommandEnd::StartFailed(self.execd.redactor.message(&value)),
         }
     }

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use serde::Deserialize;
 use serde_json::Value;
 use time::OffsetDateTime;
 use tokio::sync::{Mutex, OnceCell};
@@ -16,10 +15,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
 use super::client::Client;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Wanted};
 use super::error::{Deadline, Error, Reply};
 use super::lifecycle::SandboxInfo;
-use super::output::OutputWire;
+use super::output::ExecdWire;
 use super::redact::Redactor;
 use super::transport::{Answer, Call, Transport};
 
@@ -34,9 +33,11 @@ pub struct Sandbox(Arc<Inner>);
 struct Inner {
     client: Client,
     id: String,
+    /// It was asked for with a token, without which none of its endpoints is used.
+    has_secure_access: bool,
     /// Looked up at the first need, and again after it was forgotten.
-    execd: Mutex<Option<Arc<Execd>>>,
-    wire: OnceCell<OutputWire>,
+    execd: Mutex<Option<Arc<Port>>>,
+    wire: OnceCell<ExecdWire>,
 }
 
 impl fmt::Debug for Sandbox {
@@ -45,28 +46,10 @@ impl fmt::Debug for Sandbox {
     }
 }
 
-/// What the server's host has and uses. A real execd reports memory and CPU use of the whole host.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-pub struct Metrics {
-    /// CPUs that the sandbox may use.
-    #[serde(rename = "cpu_count")]
-    pub cpus: f64,
-    /// CPU in use, in percent.
-    #[serde(rename = "cpu_used_pct")]
-    pub cpu_used_percent: f64,
-    /// Memory, in MiB.
-    pub mem_total_mib: f64,
-    /// Memory in use, in MiB.
-    pub mem_used_mib: f64,
-    /// When it was measured, in milliseconds since 1970.
-    #[serde(rename = "timestamp")]
-    pub measured_at_ms: f64,
-}
-
 impl Sandbox {
-    pub(super) fn new(client: Client, id: String) -> Self {
-        let wire = OnceCell::new_with(client.connection().output_wire);
-        Self(Arc::new(Inner { client, id, execd: Mutex::new(None), wire }))
+    pub(super) fn new(client: Client, id: String, has_secure_access: bool) -> Self {
+        let wire = OnceCell::new_with(client.connection().output_wire.map(ExecdWire::known));
+        Self(Arc::new(Inner { client, id, has_secure_access, execd: Mutex::new(None), wire }))
     }
 
     /// The server's id of it.
@@ -97,7 +80,8 @@ impl Sandbox {
 
     /// The checked address of one of its ports.
     pub async fn endpoint(&self, port: u16) -> Result<Endpoint, Error> {
-        self.0.client.endpoint(self.id(), port).await
+        let needs_secure_access = self.0.has_secure_access;
+        self.0.client.checked_endpoint(Wanted { sandbox_id: self.id(), port, needs_secure_access }).await
     }
 
     /// Makes the next call look the address of execd up again, since a sandbox may move when it was paused.
@@ -136,37 +120,41 @@ impl Sandbox {
         }
     }
 
-    /// What its host has and uses. Takes a second on a real execd, which measures for so long.
-    pub async fn metrics(&self) -> Result<Metrics, Error> {
-        let execd = self.execd().await?;
-        self.read(&execd.call(Method::GET, execd.url(&["metrics"])?)).await?.json("metrics")
+    pub(super) fn client(&self) -> &Client {
+        &self.0.client
     }
 
     pub(super) fn transport(&self) -> &Transport {
         self.0.client.transport()
     }
 
-    pub(super) fn wire(&self) -> &OnceCell<OutputWire> {
+    pub(super) fn wire(&self) -> &OnceCell<ExecdWire> {
         &self.0.wire
     }
 
-    pub(super) async fn execd(&self) -> Result<Arc<Execd>, Error> {
+    pub(super) async fn execd(&self) -> Result<Arc<Port>, Error> {
         let mut cached = self.0.execd.lock().await;
         if let Some(execd) = &*cached {
             return Ok(execd.clone());
         }
-        let endpoint = self.endpoint(EXECD_PORT).await?;
-        let mut redactor = Redactor::clone(self.0.client.redactor());
-        endpoint.secrets().for_each(|secret| redactor.add(secret));
-        let execd = Arc::new(Execd { endpoint, redactor });
+        let execd = Arc::new(self.port(EXECD_PORT).await?);
         *cached = Some(execd.clone());
         Ok(execd)
+    }
+
+    /// One of its ports, looked up anew.
+    pub(super) async fn port(&self, port: u16) -> Result<Port, Error> {
+        let endpoint = self.endpoint(port).await?;
+        let mut redactor = Redactor::clone(self.0.client.redactor());
+        endpoint.secrets().for_each(|secret| redactor.add(secret));
+        Ok(Port { endpoint, redactor })
     }
 
     /// A call of execd that is safe to repeat.
     pub(super) async fn read(&self, call: &Call<'_>) -> Result<Answer, Error> {
         let result = self.transport().repeat(call).await;
-        if matches!(result, Err(Error::Unreachable(_))) {
+        // It may have moved, or its token may have changed.
+        if matches!(result, Err(Error::Unreachable(_) | Error::AccessDenied(_))) {
             self.forget_endpoint().await;
         }
         result
@@ -178,13 +166,13 @@ impl Sandbox {
     }
 }
 
-/// Execd at its present address.
-pub(super) struct Execd {
+/// A port of a sandbox at its present address.
+pub(super) struct Port {
     endpoint: Endpoint,
     pub redactor: Redactor,
 }
 
-impl Execd {
+impl Port {
     pub fn url(&self, segments: &[&str]) -> Result<Url, Error> {
         self.endpoint.join(segments)
     }
@@ -207,6 +195,7 @@ fn is_hopeless(error: &Error) -> bool {
         Error::AccessDenied(_)
         | Error::PlaintextRefused { .. }
         | Error::EndpointRefused(_)
+        | Error::SecureAccessMissing
         | Error::ProtocolUnsupported(_) => true,
         Error::NotFound(reply) => reply.has_code("SANDBOX_NOT_FOUND"),
         _ => false,

@@ -22,6 +22,8 @@ const MAX_FAILED_CHECKS: u32 = 2;
 /// Asks about a command whose stream is silent.
 pub(super) struct Watchdog {
     silence: Duration,
+    /// When the silence has lasted too long.
+    deadline: Instant,
     failed_checks: u32,
     /// The status of a command that has ended, while its stream gets a last chance to say so.
     ended: Option<CommandStatus>,
@@ -37,17 +39,23 @@ pub(super) enum Verdict {
 
 impl Watchdog {
     pub fn new(silence: Duration) -> Self {
-        Self { silence, failed_checks: 0, ended: None }
+        Self { silence, deadline: Instant::now() + silence, failed_checks: 0, ended: None }
     }
 
     /// How long to wait for the next event.
     pub fn patience(&self) -> Duration {
-        if self.ended.is_some() { self.silence.min(LAST_WORDS) } else { self.silence }
+        self.deadline.saturating_duration_since(Instant::now())
     }
 
     /// An event has arrived.
     pub fn note_life(&mut self) {
         self.failed_checks = 0;
+        self.be_patient();
+    }
+
+    fn be_patient(&mut self) {
+        let patience = if self.ended.is_some() { self.silence.min(LAST_WORDS) } else { self.silence };
+        self.deadline = Instant::now() + patience;
     }
 
     /// The patience is over.
@@ -60,8 +68,11 @@ impl Watchdog {
             Ok(status) if status.is_running => self.failed_checks = 0,
             Ok(status) => self.ended = Some(status),
             Err(Error::NotFound(_)) => return Verdict::Lost(None),
+            // Nobody answers for a sandbox that stands still; it goes on where it was when it is resumed.
+            Err(_) if sandbox.stands_still().await => self.failed_checks = 0,
             Err(_) => self.failed_checks += 1,
         }
+        self.be_patient();
         if self.failed_checks >= MAX_FAILED_CHECKS { Verdict::Lost(None) } else { Verdict::Wait }
     }
 }

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, future, stream};
 use http::header::{CONTENT_RANGE, RANGE};
 use http::{HeaderValue, Method, StatusCode};
+use reqwest::Response;
 use reqwest::multipart::{Form, Part};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -105,22 +106,33 @@ impl Sandbox {
             .unwrap_or(Err(Error::DeadlineExceeded(Deadline::Total)))
     }
 
+    /// The head of a download's answer, with the size of the whole file when the server says it.
+    pub(super) async fn open_download(
+        &self,
+        path: &str,
+        range: Option<ByteRange>,
+    ) -> Result<(Response, Option<u64>), Error> {
+        let execd = self.execd().await?;
+        let mut call = execd.call(Method::GET, with_paths(&execd, &["files", "download"], &[path])?);
+        if let Some(range) = range {
+            call.headers.insert(RANGE, range.to_header()?);
+        }
+        let transport = self.transport();
+        let response = transport.open(transport.request(&call), transport.timeouts.idle, call.redactor).await?;
+        let file_size_bytes = match range {
+            None => response.content_length(),
+            Some(range) => range.check_answer(response.status(), response.headers().get(CONTENT_RANGE))?,
+        };
+        Ok((response, file_size_bytes))
+    }
+
     async fn download_once(
         &self,
         download: &Download,
         destination: &mut (dyn AsyncWrite + Send + Unpin),
     ) -> Result<Downloaded, Error> {
-        let execd = self.execd().await?;
-        let mut call = execd.call(Method::GET, with_paths(&execd, &["files", "download"], &[&download.path])?);
-        if let Some(range) = download.range {
-            call.headers.insert(RANGE, range.to_header()?);
-        }
+        let (mut response, file_size_bytes) = self.open_download(&download.path, download.range).await?;
         let transport = self.transport();
-        let mut response = transport.open(transport.request(&call), transport.timeouts.idle, call.redactor).await?;
-        let file_size_bytes = match download.range {
-            None => response.content_length(),
-            Some(range) => range.check_answer(response.status(), response.headers().get(CONTENT_RANGE))?,
-        };
         let mut bytes = 0;
         let mut is_truncated = false;
         while let Some(piece) = transport.chunk(&mut response).await? {

@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -13,6 +14,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use reqwest::Response;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use url::Url;
 
@@ -25,7 +27,6 @@ const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 const MAX_JSON_BYTES: usize = 8 * 1024 * 1024;
 const MAX_ATTEMPTS: u32 = 3;
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
-const MAX_BACKOFF: Duration = Duration::from_secs(5);
 /// Below the keep-alive of the real server (5 s), so that no call is sent on a connection that it is closing.
 const POOL_IDLE: Duration = Duration::from_secs(3);
 
@@ -42,11 +43,38 @@ pub(super) struct Call<'a> {
 pub(super) struct Answer(Bytes);
 
 impl Answer {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The body as JSON; `what` names it in the error.
     pub fn json<T: DeserializeOwned>(&self, what: &str) -> Result<T, Error> {
-        // The parser's own message could quote the body.
-        serde_json::from_slice(&self.0).map_err(|_| Error::protocol(format!("{what} cannot be read")))
+        serde_json::from_slice(&self.0).map_err(|error| unreadable(what, &error))
     }
+
+    /// The body as an object; members outside [`Shape::MEMBERS`] are ignored and counted in `unknown`.
+    pub fn object<T: Shape>(&self, what: &str, unknown: &AtomicU64) -> Result<T, Error> {
+        let members: serde_json::Map<String, Value> = self.json(what)?;
+        let count = members.keys().filter(|name| !T::MEMBERS.contains(&name.as_str())).count();
+        unknown.fetch_add(count as u64, Ordering::Relaxed);
+        serde_json::from_value(Value::Object(members)).map_err(|error| unreadable(what, &error))
+    }
+}
+
+/// An object of the protocol.
+pub(super) trait Shape: DeserializeOwned {
+    /// The members that the protocol has, whether this client reads them or not.
+    const MEMBERS: &'static [&'static str];
+}
+
+/// Names a missing member. The rest of the parser's own message could quote the body.
+fn unreadable(what: &str, error: &serde_json::Error) -> Error {
+    let text = error.to_string();
+    let missing = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    Error::protocol(match missing {
+        Some(name) => format!("{what} has no {name}"),
+        None => format!("{what} cannot be read"),
+    })
 }
 
 #[derive(Clone)]
@@ -96,7 +124,8 @@ impl Transport {
                 .await
                 .unwrap_or(Err(Error::DeadlineExceeded(Deadline::Total)));
             let Err(error) = result else { return result };
-            let pause = error.reply().and_then(|reply| reply.retry_after).unwrap_or(backoff).min(MAX_BACKOFF);
+            // A server that says when to come back is not asked before.
+            let pause = error.reply().and_then(|reply| reply.retry_after).unwrap_or(backoff);
             if attempt == MAX_ATTEMPTS || !is_passing(&error) || Instant::now() + pause >= deadline {
                 return Err(error);
             }

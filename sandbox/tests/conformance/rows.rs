@@ -108,6 +108,7 @@ fn execd_rows() -> Vec<Row> {
 fn other_rows() -> Vec<Row> {
     vec![
         row!(network::row_61_shows_and_changes_its_policy if Egress),
+        row!(network::row_61_the_client_reads_and_changes_it if Egress),
         row!(network::row_61_asks_for_its_token if Egress),
         elsewhere("row_62_a_closed_network_is_always_asked_for", HOSTILE),
         elsewhere("row_63_terminals", "no server of the tests offers terminals, and the client uses none"),

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use sandbox::opensandbox::{ByteRange, Client, Download, FileKind, FileMode, Move, Upload};
+use sandbox::opensandbox::{ByteRange, Client, Download, FileKind, FileMode, Move, Replacement, Upload};
 use serde_json::{Value, json};
 
 use crate::support::{Canned, Fake, Step, TOKEN, canned, send};
@@ -163,4 +163,94 @@ async fn moves_and_removes() {
     assert_eq!(body(Method::POST, "/files/mv"), json!([{"src": "/a", "dest": "/b"}]));
     assert_eq!(fake.seen(Method::DELETE, "/files")[0].query, "path=%2Fa%2Bb&path=%2Fc");
     assert_eq!(sandbox.delete_files(&[]).await.unwrap_err().code(), "request_invalid");
+}
+
+#[tokio::test]
+async fn replaces_and_counts_row_56() {
+    let fake = Fake::start().await;
+    let sandbox = fake.sandbox();
+    let one = |path: &str, old: &str| Replacement { path: path.into(), old: old.into(), new: "n\"ew".into() };
+    let counts = r#"{"/a":{"replacedCount":2,"new":1},"/b":{"replacedCount":0}}"#;
+    fake.answer(Method::POST, "/files/replace", canned(200, counts));
+    let replaced = sandbox.replace_in_files(&[one("/a", "o\nld"), one("/b", "$x")]).await.unwrap();
+    assert_eq!(replaced, [("/a".to_owned(), 2), ("/b".to_owned(), 0)].into());
+    let seen = &fake.seen(Method::POST, "/files/replace")[0];
+    assert_eq!(seen.query, "verbose=true");
+    let body: Value = serde_json::from_slice(&seen.body).unwrap();
+    assert_eq!(body, json!({"/a": {"old": "o\nld", "new": "n\"ew"}, "/b": {"old": "$x", "new": "n\"ew"}}));
+    fake.answer(Method::POST, "/files/replace", canned(200, ""));
+    assert!(sandbox.replace_in_files(&[one("/a", "x")]).await.unwrap().is_empty(), "a server that does not count");
+    for bad in [vec![one("/a", "")], vec![one("/a", "x"), one("/a", "y")], vec![one("a", "x")], vec![]] {
+        assert_eq!(sandbox.replace_in_files(&bad).await.unwrap_err().code(), "request_invalid");
+    }
+    assert_eq!(fake.count(Method::POST, "/files/replace"), 2);
+}
+
+#[tokio::test]
+async fn reads_what_is_there_and_what_is_not_w19() {
+    let fake = Fake::start().await;
+    let sandbox = fake.sandbox();
+    let found = r#"[{"path":"/w/a.rs","type":"file","size":3,"mode":755},{"path":"/w/l","type":"symlink"},{"path":"/w/p","type":"fifo","mode":493}]"#;
+    fake.answer(Method::GET, "/files/search", canned(200, found));
+    let kinds: Vec<FileKind> =
+        sandbox.search_files("/w", "*").await.unwrap().into_iter().map(|file| file.kind).collect();
+    assert_eq!(kinds, [FileKind::File, FileKind::Symlink, FileKind::Other]);
+    fake.answer(Method::GET, "/directories/list", canned(200, "null"));
+    assert!(sandbox.list_directory("/w", 0).await.unwrap().is_empty());
+    let missing = canned(404, r#"{"code":"FILE_NOT_FOUND","message":"no such file"}"#);
+    fake.answer(Method::GET, "/files/info", missing.clone());
+    assert_eq!(sandbox.file_info(&["/a", "/b"]).await.unwrap_err().code(), "not_found");
+    fake.answer(Method::GET, "/directories/list", canned(400, r#"{"code":"INVALID_FILE","message":"a file"}"#));
+    assert_eq!(sandbox.list_directory("/a", 1).await.unwrap_err().code(), "rejected");
+    fake.answer(Method::POST, "/files/mv", canned(500, r#"{"code":"RUNTIME_ERROR","message":"target exists"}"#));
+    let moves = [Move { from: "/a".into(), to: "/b".into() }];
+    assert_eq!(sandbox.move_files(&moves).await.unwrap_err().code(), "server_failed");
+    assert_eq!(fake.count(Method::POST, "/files/mv"), 1);
+}
+
+const SAMPLE: &str = r#"{"cpu_count":2,"cpu_used_pct":1.5,"mem_total_mib":9,"mem_used_mib":4.5,"timestamp":1}"#;
+
+#[tokio::test]
+async fn watches_metrics_whatever_ends_a_line_w1() {
+    for ending in ["\n", "\n\n", "\r\n"] {
+        let fake = Fake::start().await;
+        let text = format!("{SAMPLE}{ending}{SAMPLE}{ending}");
+        let (first, rest) = text.split_at(20);
+        fake.answer(
+            Method::GET,
+            "/metrics/watch",
+            Canned { status: 200, headers: vec![], body: vec![send(first), send(rest)] },
+        );
+        let mut watch = fake.sandbox().watch_metrics().await.unwrap();
+        for _ in 0..2 {
+            assert!((watch.next().await.unwrap().unwrap().mem_used_mib - 4.5).abs() < f64::EPSILON);
+        }
+        assert_eq!(watch.next().await.unwrap(), None);
+    }
+    // One newline is enough to be told at once.
+    let fake = Fake::start().await;
+    let body = vec![send(format!("{SAMPLE}\n")), send(format!("{{\"error\":\"no /proc {TOKEN}\"}}\n")), Step::Hang];
+    fake.answer(Method::GET, "/metrics/watch", Canned { status: 200, headers: vec![], body });
+    let mut watch = fake.sandbox().watch_metrics().await.unwrap();
+    assert!(watch.next().await.unwrap().is_some());
+    let error = watch.next().await.unwrap_err();
+    assert_eq!(error.reply().unwrap().message, "no /proc [redacted]");
+}
+
+#[tokio::test]
+async fn ends_a_watch_that_is_silent_or_endless() {
+    let fake = Fake::start().await;
+    let mut connection = fake.connection();
+    connection.timeouts.idle = Duration::from_millis(200);
+    let sandbox = Client::new(connection).unwrap().attach("sb1").unwrap();
+    for (body, code) in [
+        (vec![send("{"), Step::Hang], "deadline_exceeded"),
+        (vec![send("{"), Step::Cut], "disconnected"),
+        (vec![Step::Forever(Bytes::from_static(&[b'x'; 4096]))], "protocol_unsupported"),
+        (vec![send("{}\n")], "protocol_unsupported"),
+    ] {
+        fake.answer(Method::GET, "/metrics/watch", Canned { status: 200, headers: vec![], body });
+        let mut watch = sandbox.watch_metrics().await.unwrap();
+        assert_eq!(watch.next().await.unwrap_err().code(), code);
+    }
 }

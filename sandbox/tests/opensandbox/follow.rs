@@ -4,6 +4,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use sandbox::opensandbox::{Client, CommandEnd, CommandStatus, LogPiece, LogSink, Sandbox};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Canned, Fake, Step, canned};
@@ -137,6 +138,22 @@ async fn gives_up_on_a_server_that_stays_away_and_leaves_the_command() {
         .unwrap_err();
     assert_eq!((error.code(), kept.text.as_str(), kept.cursors), ("server_failed", "kept", vec![4]));
     assert_eq!(fake.count(Method::DELETE, "/command"), 0);
+}
+
+#[tokio::test]
+async fn waits_for_as_long_as_the_sandbox_stands_still_w40() {
+    let fake = Fake::start().await;
+    fake.world.sandboxes.lock().unwrap().insert("sb1".into(), json!({"id": "sb1", "status": {"state": "Paused"}}));
+    says(&fake, &[(RUNNING, &[bytes(b"a")])]);
+    for _ in 0..10 {
+        fake.answer(Method::GET, STATUS, canned(500, ""));
+    }
+    says(&fake, &[(EXIT_7, &[bytes(b"b")])]);
+    let mut kept = Kept::default();
+    let sandbox = sandbox(&fake, Duration::from_millis(100));
+    let outcome = sandbox.follow("c1", 0, &mut kept, &CancellationToken::new()).await.unwrap();
+    assert_eq!((kept.text.as_str(), outcome.end), ("ab", Some(CommandEnd::Exited(7))));
+    assert_eq!(fake.count(Method::GET, STATUS), 12);
 }
 
 #[tokio::test]

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::frame::{FrameDecoder, FrameTooLong};
 
+const MAX_NAME_CHARS: usize = 64;
+
 /// Which of the two outputs of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OutputStream {
@@ -31,8 +33,8 @@ pub(crate) enum Event {
     Failed { value: String },
     /// The server failed after the stream had begun.
     LateError { code: String, message: String },
-    /// Something that this client does not know.
-    Unknown,
+    /// Something that this client does not know, by the name that it gives itself.
+    Unknown { kind: Option<String> },
 }
 
 impl Event {
@@ -87,7 +89,7 @@ fn read_frame(frame: &[u8], last_eid: &mut Option<u64>) -> Vec<Event> {
     let text = std::str::from_utf8(frame).map_or_else(|_| String::from_utf8_lossy(frame), Cow::Borrowed);
     for raw in serde_json::Deserializer::from_str(&text).into_iter::<RawEvent>() {
         let Ok(raw) = raw else {
-            events.push(Event::Unknown);
+            events.push(Event::Unknown { kind: None });
             break;
         };
         let eid = raw.eid.as_ref().and_then(Value::as_u64);
@@ -112,8 +114,14 @@ fn read_event(raw: RawEvent) -> Event {
         None if raw.code.is_some() || raw.message.is_some() => {
             Event::LateError { code: to_text(raw.code.as_ref()), message: to_text(raw.message.as_ref()) }
         }
-        Some(_) | None => Event::Unknown,
+        kind => Event::Unknown { kind: kind.map(clean_name) },
     }
+}
+
+/// A name that is safe to show.
+fn clean_name(kind: &str) -> String {
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    kind.chars().filter(is_plain).take(MAX_NAME_CHARS).collect()
 }
 
 /// The exit code or message of an `error` event; its name is the best there is when it has no value.

@@ -14,7 +14,7 @@ pub struct FrameTooLong {
 
 /// Cuts a stream into frames.
 #[derive(Debug)]
-pub(super) struct FrameDecoder {
+pub(crate) struct FrameDecoder {
     limit: usize,
     /// The beginning of a line whose end has not arrived.
     line: Vec<u8>,

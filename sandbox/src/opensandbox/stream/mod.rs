@@ -11,3 +11,4 @@ mod tests;
 
 pub use event::OutputStream;
 pub(super) use event::{Event, EventDecoder};
+pub(super) use frame::FrameDecoder;

@@ -73,12 +73,16 @@ fn failed(value: &str) -> Event {
     Event::Failed { value: value.into() }
 }
 
+fn unknown(kind: &str) -> Event {
+    Event::Unknown { kind: Some(kind.into()) }
+}
+
 const DONE: Event = Event::Complete { execution_time_ms: Some(5) };
 
 fn fixtures() -> Vec<(&'static str, Vec<Event>)> {
     use OutputStream::{Stderr, Stdout};
     vec![
-        (OK, vec![init("c1"), out(Stdout, "hi"), Event::Ping, Event::Unknown, out(Stderr, "warn"), DONE]),
+        (OK, vec![init("c1"), out(Stdout, "hi"), Event::Ping, unknown("future_kind"), out(Stderr, "warn"), DONE]),
         (DATA, vec![out(Stdout, "hi"), DONE]),
         (EXIT7, vec![init("c1"), out(Stdout, "partial"), failed("7")]),
         (START_FAILURE, vec![init("c1"), failed("fork/exec /bin/sh: no such file or directory")]),
@@ -90,7 +94,7 @@ fn fixtures() -> Vec<(&'static str, Vec<Event>)> {
                 init("c\u{2028}1"),
                 out(Stdout, "\u{85}a\u{2029}ä🦀\u{2028}\n"),
                 out(Stdout, ""),
-                Event::Unknown,
+                Event::Unknown { kind: None },
                 Event::LateError { code: "RUNTIME_ERROR".into(), message: "late".into() },
             ],
         ),
@@ -141,8 +145,8 @@ fn reads_terminal_events_with_odd_members() {
     assert_eq!(whole(r#"{"type":"error","error":{"ename":"X"}}"#), vec![failed("X")]);
     assert_eq!(whole(r#"{"type":"error"}"#), vec![failed("")]);
     assert_eq!(whole("{\"type\":\"ping\"}{\"type\":\"ping\"}"), vec![Event::Ping, Event::Ping]);
-    assert_eq!(whole(r#"{"anything":1}"#), vec![Event::Unknown]);
-    assert_eq!(whole(r#"[1]"#), vec![Event::Unknown]);
+    assert_eq!(whole(r#"{"anything":1}"#), vec![Event::Unknown { kind: None }]);
+    assert_eq!(whole(r#"[1]"#), vec![Event::Unknown { kind: None }]);
 }
 
 #[test]

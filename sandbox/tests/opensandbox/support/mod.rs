@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::{FromRequest, Multipart, Request, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
@@ -20,11 +18,20 @@ use sandbox::opensandbox::{
     Client, Connection, CreateSandbox, OutputSink, OutputStream, OutputWire, Sandbox, SandboxLabel, Timeouts,
 };
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+#[cfg(test)]
+mod answers;
+#[cfg(test)]
+mod lossy;
+#[cfg(test)]
+mod shell;
+
+use answers::{execd, lifecycle, upload};
+use lossy::Lossy;
 
 pub const KEY: &str = "k3y-that-must-not-leak";
 pub const TOKEN: &str = "t0ken-of-this-sandbox";
@@ -40,6 +47,8 @@ pub enum Step {
     Cut,
     /// These bytes again and again.
     Forever(Bytes),
+    /// Runs shell text on this machine, and sends its output and end as the older wire does.
+    Run(String),
 }
 
 pub fn send(text: impl Into<String>) -> Step {
@@ -96,6 +105,8 @@ pub struct World {
     /// One stream for each command that is not the probe.
     pub scripts: Mutex<VecDeque<Vec<Step>>>,
     pub wire: Mutex<OutputWire>,
+    /// Commands are run on this machine, where the files of their output are.
+    pub runs_commands: AtomicBool,
     pub files: Mutex<BTreeMap<String, Bytes>>,
     /// Answers that come before the ordinary one, by method and end of path.
     pub overrides: Mutex<VecDeque<(Method, &'static str, Canned)>>,
@@ -133,6 +144,7 @@ impl Fake {
             })),
             scripts: Mutex::default(),
             wire: Mutex::new(OutputWire::Kept),
+            runs_commands: AtomicBool::new(false),
             files: Mutex::default(),
             overrides: Mutex::default(),
             lose_reply_to: Mutex::default(),
@@ -194,8 +206,10 @@ impl Fake {
     }
 }
 
+const PROBE: &str = r"printf 'a\n\nb'";
+
 fn is_probe(body: &Value) -> bool {
-    body["command"] == r"printf 'a\n\nb'"
+    body["command"] == PROBE || body["argv"][2] == PROBE
 }
 
 pub fn new_sandbox(label: &str) -> CreateSandbox {
@@ -223,6 +237,9 @@ async fn handle(State(world): State<Arc<World>>, request: Request) -> Response {
     if is_upload {
         return upload(&world, Request::from_parts(parts, Body::from(body))).await;
     }
+    if seen.path == "/version" {
+        return respond(&world, canned(200, r#"{"version":"1.1.1"}"#));
+    }
     let answer = match seen.path.strip_prefix("/execd/proxy/44772") {
         Some(path) => execd(&world, &seen, path),
         None => lifecycle(&world, &seen),
@@ -234,122 +251,6 @@ fn take_override(world: &World, seen: &Seen) -> Option<Canned> {
     let mut overrides = world.overrides.lock().unwrap();
     let at = overrides.iter().position(|(method, end, _)| *method == seen.method && seen.path.ends_with(end))?;
     overrides.remove(at).map(|(_, _, canned)| canned)
-}
-
-fn lifecycle(world: &World, seen: &Seen) -> Canned {
-    if seen.headers.get("open-sandbox-api-key").is_none_or(|key| key != KEY) {
-        return canned(401, r#"{"code":"MISSING_API_KEY","message":"no key"}"#);
-    }
-    let mut sandboxes = world.sandboxes.lock().unwrap();
-    let path: Vec<&str> = seen.path.trim_start_matches("/v1/").split('/').collect();
-    let missing = || canned(404, r#"{"code":"DOCKER::SANDBOX_NOT_FOUND","message":"gone"}"#);
-    match (&seen.method, path.as_slice()) {
-        (&Method::POST, ["sandboxes"]) => {
-            let body: Value = serde_json::from_slice(&seen.body).unwrap();
-            let id = format!("sb{}", sandboxes.len() + 1);
-            let sandbox = json!({
-                "id": id, "status": {"state": "Running"}, "metadata": body["metadata"], "entrypoint": body["entrypoint"],
-                "createdAt": "2026-01-01T00:00:00.000001+00:00",
-            });
-            sandboxes.insert(id, sandbox.clone());
-            canned(202, sandbox.to_string())
-        }
-        (&Method::GET, ["sandboxes"]) => {
-            let query: BTreeMap<String, String> = pairs(&seen.query);
-            let wanted = pairs(query.get("metadata").map_or("", String::as_str));
-            let has_all = |sandbox: &&Value| wanted.iter().all(|(key, value)| sandbox["metadata"][key] == **value);
-            let items: Vec<&Value> = sandboxes.values().filter(has_all).collect();
-            canned(200, json!({"items": items, "pagination": {"hasNextPage": false, "page": 1}}).to_string())
-        }
-        (&Method::GET, ["sandboxes", id]) => {
-            sandboxes.get(*id).map_or_else(missing, |sandbox| canned(200, sandbox.to_string()))
-        }
-        (&Method::DELETE, ["sandboxes", id]) => sandboxes.remove(*id).map_or_else(missing, |_| canned(204, "")),
-        (&Method::POST, ["sandboxes", _, "renew-expiration"]) => {
-            canned(200, seen.body.escape_ascii().to_string().replace("\\\"", "\""))
-        }
-        (&Method::GET, ["sandboxes", _, "endpoints", _]) => canned(200, world.endpoint.lock().unwrap().to_string()),
-        _ => canned(404, r#"{"detail":"Not Found"}"#),
-    }
-}
-
-fn execd(world: &World, seen: &Seen, path: &str) -> Canned {
-    if seen.headers.get("x-execd-access-token").is_none_or(|token| token != TOKEN) {
-        return canned(401, r#"{"error":"Unauthorized: invalid or missing header X-EXECD-ACCESS-TOKEN"}"#);
-    }
-    let query = pairs(&seen.query);
-    match (&seen.method, path) {
-        (&Method::GET, "/ping") => canned(200, ""),
-        (&Method::POST, "/command") => Canned { status: 200, headers: Vec::new(), body: command(world, seen) },
-        (&Method::DELETE, "/command") => {
-            world.interrupted.notify_waiters();
-            world.interrupted.notify_one();
-            canned(200, "")
-        }
-        (&Method::GET, "/command/c1/logs") => {
-            let from: usize = query["cursor"].parse().unwrap();
-            let bytes = b"one\xfftwo".get(from..).unwrap_or_default();
-            Canned { status: 200, headers: Vec::new(), body: vec![Step::Send(Bytes::from_static(bytes))] }
-        }
-        (&Method::GET, "/files/download") => match world.files.lock().unwrap().get(&query["path"]) {
-            Some(bytes) => Canned { status: 200, headers: Vec::new(), body: vec![Step::Send(bytes.clone())] },
-            None => canned(404, r#"{"code":"FILE_NOT_FOUND","message":"no such file"}"#),
-        },
-        (&Method::GET, "/directories/list") => canned(200, list(world).to_string()),
-        (&Method::GET, "/files/info") => {
-            let items = list(world).as_array().unwrap().clone();
-            let map: serde_json::Map<String, Value> =
-                items.into_iter().map(|item| (item["path"].as_str().unwrap().to_owned(), item)).collect();
-            canned(200, Value::Object(map).to_string())
-        }
-        _ => canned(404, "404 page not found"),
-    }
-}
-
-fn list(world: &World) -> Value {
-    let files = world.files.lock().unwrap();
-    let items: Vec<Value> = files
-        .iter()
-        .map(|(path, bytes)| {
-            json!({"path": path, "type": "file", "size": bytes.len(), "mode": 640, "owner": "root",
-                   "modified_at": "2026-01-02T03:04:05.123456789+02:00"})
-        })
-        .collect();
-    json!(items)
-}
-
-fn command(world: &World, seen: &Seen) -> Vec<Step> {
-    let body: Value = serde_json::from_slice(&seen.body).unwrap();
-    if !is_probe(&body) {
-        return world.scripts.lock().unwrap().pop_front().unwrap();
-    }
-    let texts = match *world.wire.lock().unwrap() {
-        OutputWire::Kept => ["a\n", "\n", "b"],
-        OutputWire::Stripped => ["a", "\n", "b"],
-    };
-    let events = texts.map(|text| format!("{}\n\n", json!({"type": "stdout", "text": text}))).concat();
-    vec![send(format!("{events}{}\n\n", json!({"type": "execution_complete"})))]
-}
-
-async fn upload(world: &World, request: Request) -> Response {
-    let mut form = Multipart::from_request(request, &()).await.unwrap();
-    let mut path = None;
-    while let Ok(Some(field)) = form.next_field().await {
-        assert!(field.file_name().is_some(), "a part without a file name is a plain field");
-        match field.name().unwrap() {
-            "metadata" => {
-                let metadata: Value = serde_json::from_slice(&field.bytes().await.unwrap()).unwrap();
-                path = Some(metadata["path"].as_str().unwrap().to_owned());
-            }
-            "file" => {
-                // A body that breaks off leaves no file.
-                let Ok(bytes) = field.bytes().await else { break };
-                world.files.lock().unwrap().insert(path.clone().unwrap(), bytes);
-            }
-            other => panic!("unexpected part {other}"),
-        }
-    }
-    Response::new(Body::empty())
 }
 
 fn pairs(query: &str) -> BTreeMap<String, String> {
@@ -379,6 +280,7 @@ fn respond(world: &Arc<World>, canned: Canned) -> Response {
                     guard.0.interrupted.notified().await;
                     continue;
                 }
+                Step::Run(text) => Ok(shell::run(&text).await),
                 Step::Hang => std::future::pending().await,
                 Step::Cut => {
                     // What was sent before must be on its way.
@@ -394,54 +296,6 @@ fn respond(world: &Arc<World>, canned: Canned) -> Response {
         }
     });
     response.body(Body::from_stream(body)).unwrap()
-}
-
-/// Accepts connections whose answers can be lost.
-struct Lossy {
-    listener: TcpListener,
-    is_losing: Arc<AtomicBool>,
-}
-
-impl axum::serve::Listener for Lossy {
-    type Io = LossyStream;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (LossyStream, SocketAddr) {
-        let (stream, address) = self.listener.accept().await.unwrap();
-        (LossyStream { stream, is_losing: self.is_losing.clone() }, address)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-struct LossyStream {
-    stream: TcpStream,
-    is_losing: Arc<AtomicBool>,
-}
-
-impl AsyncRead for LossyStream {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for LossyStream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if self.is_losing.swap(false, Ordering::SeqCst) {
-            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
-        }
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
 }
 
 /// A sink that waits at each piece until it is let through.
