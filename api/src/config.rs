@@ -34,6 +34,8 @@ pub struct Config {
     pub retention: Option<Duration>,
     /// Whether this process starts a local sandbox runtime.
     pub local_sandbox: bool,
+    /// Sandboxes that a tenant may have at one time.
+    pub sandboxes_per_tenant: u32,
     /// The model of the demo, when the environment names one.
     pub demo_model: Option<DemoModel>,
 }
@@ -102,7 +104,11 @@ struct RawWorker {
 #[serde(deny_unknown_fields, default)]
 struct RawSandbox {
     local: Option<bool>,
+    per_tenant: Option<u32>,
 }
+
+/// More than any agent platform of one team needs, and less than takes a server down.
+const DEFAULT_SANDBOXES_PER_TENANT: u32 = 200;
 
 const KNOWN_VARIABLES: &[&str] = &[
     "VITRINE_CONFIG",
@@ -114,6 +120,7 @@ const KNOWN_VARIABLES: &[&str] = &[
     "VITRINE_ACCOUNT_WAIT_SECONDS",
     "VITRINE_RETENTION_DAYS",
     "VITRINE_LOCAL_SANDBOX",
+    "VITRINE_SANDBOXES_PER_TENANT",
     "VITRINE_MODEL",
     "VITRINE_API_KEY",
     "VITRINE_URL",
@@ -163,6 +170,15 @@ impl Config {
             )),
             retention: retention(environment, raw.worker.retention_days, &mut faults),
             local_sandbox: flag(environment, "VITRINE_LOCAL_SANDBOX", raw.sandbox.local, &mut faults),
+            sandboxes_per_tenant: number(
+                environment,
+                "VITRINE_SANDBOXES_PER_TENANT",
+                raw.sandbox.per_tenant,
+                DEFAULT_SANDBOXES_PER_TENANT,
+                1,
+                100_000,
+                &mut faults,
+            ),
             demo_model: demo_model(environment, &mut faults),
         };
         if faults.is_empty() { Ok(config) } else { Err(ConfigError(faults)) }

@@ -1,5 +1,7 @@
 //! What a fresh embedded installation starts with: a tenant, a project, an API key, and the demo's resources.
 
+use std::collections::BTreeMap;
+
 use domain::access::{ApiKeyPorts, CreateApiKey, Project, ProjectRole, Tenant, create_api_key};
 use domain::budget::{LimitOutcomes, Limits, WarningLevels};
 use domain::ctx::{OpContext, PageRequest, Principal};
@@ -7,7 +9,7 @@ use domain::ids::{PriceVersionId, PrincipalId, ProjectId, ResourceId, TenantId};
 use domain::money::{NanoUsd, Price};
 use domain::resource::{
     AgentSpec, Content, CreateResource, LoopPolicy, ModelProtocol, ModelSpec, PriceVersion, Publication, ResourceKind,
-    SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxTier, Spec, create,
+    SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime, Spec, create,
 };
 use secrecy::ExposeSecret;
 
@@ -192,6 +194,10 @@ fn local_connection() -> Spec {
         credential_id: None,
         allow_plaintext: false,
         endpoint_hosts: Vec::new(),
+        route: SandboxRoute::Direct,
+        secure_access: false,
+        secure_runtime: SecureRuntime::Runc,
+        egress: None,
     })
 }
 
@@ -204,7 +210,12 @@ fn profile(connection_id: ResourceId) -> Spec {
         disk_bytes: 128 * MEBIBYTE,
         pids: 64,
         ttl_seconds: 900,
+        idle_ttl_seconds: None,
         network: SandboxNetwork::None,
+        network_hosts: Vec::new(),
+        user: None,
+        environment: BTreeMap::new(),
+        credentials: Vec::new(),
         command_timeout_ms: 60_000,
     })
 }

@@ -12,6 +12,7 @@ use domain::event::{LogWriter, log_writer};
 use domain::execution::{CallContext, ExecutionReader, ExecutionStore};
 use domain::model_call::{DeltaSink, ModelEndpoint, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::resource::{ModelSpec, ResourceStore, SecretStore};
+use domain::sandbox::RedactingRuntime;
 use infra::artifact_dir::DirArtifactStore;
 use infra::clock::{OsEntropy, SystemClock};
 use infra::data_dir::DataDir;
@@ -117,7 +118,8 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         secrets: secrets.clone(),
         authorizer: authorizer.clone(),
         models: models(scripted_url)?,
-        sandboxes: Arc::new(SandboxManager::new(local_sandbox.clone())),
+        sandboxes: RedactingRuntime::new(Arc::new(SandboxManager::new(local_sandbox.clone()))),
+        sandbox_records: shared.clone(),
         bus: live.clone(),
         commands: live.clone(),
         log_writer: log_handle,
@@ -125,6 +127,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         entropy: entropy.clone(),
         lease: config.lease,
         account_wait: config.account_wait,
+        sandboxes_per_tenant: config.sandboxes_per_tenant,
     });
     let services = Services {
         resources,

@@ -35,6 +35,9 @@ pub enum StoreError {
     /// accounts and decide anew.
     #[error("a budget account has no room for the call")]
     AccountRefused,
+    /// The tenant has as many sandboxes as it may: nothing was written.
+    #[error("the tenant has as many sandboxes as it may")]
+    QuotaReached,
     /// The store could not be reached or gave up. Whether the write happened is unknown.
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -51,7 +54,7 @@ impl StoreError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::LeaseLost | Self::Conflict { .. } => ErrorClass::Conflict,
-            Self::AccountRefused => ErrorClass::Limit,
+            Self::AccountRefused | Self::QuotaReached => ErrorClass::Limit,
             Self::Unavailable(_) => ErrorClass::Upstream,
             Self::Corrupt { .. } => ErrorClass::Internal,
         }

@@ -101,7 +101,8 @@ pub async fn remote_profile(client: &Client, project: &str, slug: &str, runtime:
     };
     let key = with(json!({ "secret": runtime.api_key }));
     let key = client.mutate("credentialCreate", "CredentialCreateInput", "credential { id }", key).await?;
-    let connection = json!({ "baseUrl": runtime.url, "credentialId": text(&key, "/credential/id")? });
+    let connection =
+        json!({ "baseUrl": runtime.url, "credentialId": text(&key, "/credential/id")?, "egress": "SIDECAR" });
     let connection = with(json!({ "publish": true, "spec": connection }));
     let (field, input_type) = ("sandboxConnectionCreate", "SandboxConnectionCreateInput");
     let connection = client.mutate(field, input_type, "sandboxConnection { id }", connection).await?;

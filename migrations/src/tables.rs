@@ -244,6 +244,19 @@ const BUDGETS: [(&str, &str); 5] = [
 /// Columns that came to a table after it was made.
 const FALLBACKS: (&str, &str) = ("model_call", "fallback_index {int}, fallback_because {bytes}, tries {int}");
 
+/// What a sandbox may reach and use beyond the name of its network.
+const SANDBOX_REACH: (&str, &str) = ("sandbox", "network_hosts {bytes}, credentials {bytes}");
+
+/// That a credential was in a sandbox. It holds no secret.
+const CREDENTIALS: (&str, &str) = (
+    "sandbox_credential",
+    "tenant_id {id} NOT NULL, execution_id {id} NOT NULL, tool_call_id {id} NOT NULL, name {id} NOT NULL,
+     sandbox_id {id} NOT NULL, credential_id {id} NOT NULL, credential_version {id} NOT NULL, issued_at {int} NOT NULL,
+     expires_at {int} NOT NULL, revoked_at {int}, revoked_because {id},
+     PRIMARY KEY (tenant_id, execution_id, tool_call_id, name),
+     FOREIGN KEY (tenant_id, execution_id) REFERENCES execution (tenant_id, id)",
+);
+
 /// A version is only ever added. `model_key` is a hash of both names, short enough for an index.
 const PRICES: [(&str, &str); 1] = [(
     "price_version",
@@ -261,6 +274,7 @@ pub fn steps() -> Vec<Step> {
     let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(RECOVERY);
     // Steps stay where they are: what is new comes last.
     let steps = tables.map(table).chain([columns(FALLBACKS)]).chain(BUDGETS.map(table)).chain(PRICES.map(table));
+    let steps = steps.chain([columns(SANDBOX_REACH), table(CREDENTIALS)]);
     steps
         .enumerate()
         .map(|(index, (kind, table, body))| {

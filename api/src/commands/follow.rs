@@ -87,6 +87,11 @@ impl Screen {
             }
             "ArtifactCreated" => self.line(&format!("   artifact {} ({} bytes)", text("name"), event["byteSize"])),
             "SandboxStarted" => self.line(&format!("   sandbox {}: enforces {}", text("image"), event["enforced"])),
+            "SandboxEgress" => {
+                let port = event["port"].as_u64().map(|port| format!(":{port}")).unwrap_or_default();
+                let why = event["reason"].as_str().map(|why| format!(" ({why})")).unwrap_or_default();
+                self.line(&format!("   network {}: {}{port}{why}", text("verdict"), text("host")))
+            }
             "ExecutionFinished" => {
                 self.has_succeeded = event["stopReason"]["code"] == "FINAL_ANSWER";
                 let reason = |key: &str| event["stopReason"][key].as_str().unwrap_or_default().to_owned();

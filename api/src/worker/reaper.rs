@@ -1,21 +1,36 @@
 //! The reaper removes sandboxes that a lost worker left behind.
+//!
+//! It goes by our own records every few seconds. Now and then it asks the servers what they have, and removes what is
+//! recorded as gone: a create or a renewal whose answer was lost may have come through after somebody looked.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::agent::Ports;
-use domain::execution::ExecutionRef;
+use domain::clock::Timestamp;
+use domain::ctx::Scope;
+use domain::error::StoreError;
+use domain::ids::VersionId;
 use domain::resource::Spec;
-use domain::sandbox::{Sandbox, SandboxTarget};
+use domain::sandbox::SandboxTarget;
 use tokio_util::sync::CancellationToken;
 
 const PERIOD: Duration = Duration::from_secs(10);
 const BATCH: u32 = 100;
+/// Sweeps between two comparisons.
+const COMPARED_EVERY: u32 = 6;
+/// Longer than any sandbox lives.
+const LOOK_BACK: Duration = Duration::from_hours(25);
 
 /// Sweeps at once and then every few seconds, until `stop`.
 pub async fn reap(ports: Arc<Ports>, stop: CancellationToken) {
-    loop {
+    for round in 0_u32.. {
         sweep(&ports).await;
+        if round.is_multiple_of(COMPARED_EVERY)
+            && let Err(error) = compare(&ports).await
+        {
+            tracing::warn!(error = &error as &dyn std::error::Error, "servers were not compared with the records");
+        }
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(PERIOD) => {}
@@ -23,6 +38,7 @@ pub async fn reap(ports: Arc<Ports>, stop: CancellationToken) {
     }
 }
 
+/// Removes what our records say is to be removed. A row says so until the server was seen not to have it.
 async fn sweep(ports: &Ports) {
     let strays = match ports.executions.stray_sandboxes(BATCH).await {
         Ok(strays) => strays,
@@ -32,7 +48,7 @@ async fn sweep(ports: &Ports) {
         }
     };
     for (execution, sandbox) in strays {
-        let Some(target) = target(ports, execution, &sandbox).await else { continue };
+        let Some(target) = target(ports, execution.scope(), sandbox.connection_version).await else { continue };
         match ports.sandboxes.terminate(&target, sandbox.id, sandbox.remote_id.as_deref()).await {
             Ok(()) => {
                 if let Err(error) = ports.executions.sandbox_gone(execution, sandbox.id).await {
@@ -44,10 +60,35 @@ async fn sweep(ports: &Ports) {
     }
 }
 
-/// The server of a stray, from the connection version that its row pins.
-async fn target(ports: &Ports, execution: ExecutionRef, sandbox: &Sandbox) -> Option<SandboxTarget> {
-    let scope = execution.scope();
-    let version = ports.resources.versions(scope, &[sandbox.connection_version]).await.ok()?.pop()?;
+/// Removes what servers have and our records say is gone. What carries a label that is not in them is not ours.
+async fn compare(ports: &Ports) -> Result<(), StoreError> {
+    let since = Timestamp::from_micros(ports.clock.now().as_micros().saturating_sub(micros(LOOK_BACK)));
+    let mut compared: Vec<SandboxTarget> = Vec::new();
+    for (scope, version) in ports.sandbox_records.connections_used(since).await? {
+        let Some(target) = target(ports, scope, version).await else { continue };
+        if compared.contains(&target) {
+            continue;
+        }
+        // A server that is away is asked again the next time.
+        let there = ports.sandboxes.list(&target).await.unwrap_or_default();
+        for id in ports.sandbox_records.gone_among(&there).await? {
+            tracing::warn!(sandbox.id = %id, "a sandbox that was gone is there again");
+            if let Err(error) = ports.sandboxes.terminate(&target, id, None).await {
+                tracing::warn!(sandbox.id = %id, error.code = error.code, "sandbox was not removed");
+            }
+        }
+        compared.push(target);
+    }
+    Ok(())
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The server of a connection version, with its key as it is at this moment.
+async fn target(ports: &Ports, scope: Scope, version: VersionId) -> Option<SandboxTarget> {
+    let version = ports.resources.versions(scope, &[version]).await.ok()?.pop()?;
     let Spec::SandboxConnection(connection) = version.spec else { return None };
     let api_key = match connection.credential_id {
         None => None,
@@ -57,11 +98,5 @@ async fn target(ports: &Ports, execution: ExecutionRef, sandbox: &Sandbox) -> Op
             Some(ports.secrets.open(&version.id.to_string(), &spec.sealed).ok()?)
         }
     };
-    Some(SandboxTarget {
-        tier: connection.tier,
-        base_url: connection.base_url,
-        api_key,
-        allow_plaintext: connection.allow_plaintext,
-        endpoint_hosts: connection.endpoint_hosts,
-    })
+    Some(SandboxTarget::new(connection, api_key))
 }

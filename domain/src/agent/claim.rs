@@ -22,7 +22,7 @@ use crate::ids::{CommandId, ResourceId};
 use crate::loop_guard::LoopGuard;
 use crate::model_call::{ModelChoice, ModelRuntime};
 use crate::resource::{AgentSpec, ModelSpec, ResourceStore, SecretStore};
-use crate::sandbox::{SandboxRuntime, SandboxTarget};
+use crate::sandbox::{RedactingRuntime, SandboxRecords, SandboxTarget};
 
 /// No single external call takes longer.
 const LONGEST_CALL: Duration = Duration::from_hours(1);
@@ -45,8 +45,10 @@ pub struct Ports {
     pub authorizer: Arc<Authorizer>,
     /// Models.
     pub models: Arc<dyn ModelRuntime>,
-    /// Sandboxes.
-    pub sandboxes: Arc<dyn SandboxRuntime>,
+    /// Sandboxes, without the secrets that programs may print.
+    pub sandboxes: RedactingRuntime,
+    /// What was recorded of sandboxes.
+    pub sandbox_records: Arc<dyn SandboxRecords>,
     /// Told after every commit.
     pub bus: Arc<dyn EventBus>,
     /// Wakes the heartbeat when a command arrives.
@@ -59,6 +61,8 @@ pub struct Ports {
     pub entropy: Arc<dyn Entropy>,
     /// How long a claim holds without renewal.
     pub lease: Duration,
+    /// Sandboxes that a tenant may have at one time.
+    pub sandboxes_per_tenant: u32,
     /// How long a model call waits for others to settle what they hold of an account.
     pub account_wait: Duration,
 }
@@ -245,8 +249,8 @@ impl Claim {
         self.journal.commit(|first_sequence| self.entry(first_sequence, change)).await
     }
 
-    /// As [`Self::record`], for a change that holds something on budget accounts. None when one of them refused: then
-    /// nothing is written, and what moves stands as before.
+    /// As [`Self::record`], for a change that holds something on budget accounts or opens a sandbox. None when that was
+    /// refused: then nothing is written, and what moves stands as before.
     pub(crate) async fn record_reservation(
         &self,
         change: impl FnOnce(&mut Moving) -> (Vec<Change>, Vec<Event>) + Send,

@@ -7,6 +7,7 @@ use futures_util::future::select;
 use super::claim::Claim;
 use super::commands::apply;
 use super::run::Ended;
+use super::sandbox_idle;
 use crate::error::StoreError;
 use crate::execution::StopCause;
 
@@ -20,6 +21,7 @@ pub(super) async fn beat(claim: &Claim) -> Ended {
     loop {
         pause(claim).await;
         watch_time(claim);
+        sandbox_idle::retire(claim).await;
         renew(claim).await;
     }
 }

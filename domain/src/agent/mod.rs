@@ -13,9 +13,11 @@ mod conversation;
 mod ending;
 mod halt;
 mod heartbeat;
+mod lent_secrets;
 mod limit_ending;
 mod resume;
 mod run;
+mod sandbox_idle;
 mod sandbox_session;
 pub(crate) mod warnings;
 
@@ -24,3 +26,4 @@ pub use claim::{Claim, NextIteration, Pinned, PinnedModel, PinnedSandbox, Ports}
 pub use conversation::Conversation;
 pub use halt::Halt;
 pub use run::{Ended, run};
+pub use sandbox_session::NoSandbox;

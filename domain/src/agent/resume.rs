@@ -6,6 +6,7 @@ use super::claim::{Claim, Pinned, PinnedModel, PinnedSandbox};
 use super::commands::{apply_waiting_overrides, apply_waiting_top_ups};
 use super::conversation::Conversation;
 use super::halt::Halt;
+use super::lent_secrets;
 use super::sandbox_session::latest_checkpoint;
 use crate::artifact::{StoredText, load_text};
 use crate::budget::{Amount, Limit};
@@ -52,6 +53,7 @@ pub(super) async fn resume(claim: &Claim) -> Result<(Conversation, Position), Ha
     let pinned = read_pins(claim).await?;
     let conversation = Conversation::begin(&pinned.agent.instructions, &claim.execution.task);
     let _ = claim.pinned.set(pinned);
+    lent_secrets::recall(claim).await?;
     let mut transcript = claim.ports.reader.transcript(claim.execution.reference()).await?;
     let last = transcript.last().map(|record| record.iteration.clone());
     claim.moving().open_iteration = last.filter(|iteration| iteration.ended_at.is_none());
@@ -86,13 +88,7 @@ async fn read_pins(claim: &Claim) -> Result<Pinned, Halt> {
         (Some(Spec::SandboxProfile(profile)), Some(Spec::SandboxConnection(connection))) => Some(PinnedSandbox {
             profile: profile.clone(),
             credential_id: connection.credential_id,
-            target: SandboxTarget {
-                tier: connection.tier,
-                base_url: connection.base_url.clone(),
-                api_key: open(claim, version(pins.connection_credential))?,
-                allow_plaintext: connection.allow_plaintext,
-                endpoint_hosts: connection.endpoint_hosts.clone(),
-            },
+            target: SandboxTarget::new(connection.clone(), open(claim, version(pins.connection_credential))?),
         }),
         _ => None,
     };

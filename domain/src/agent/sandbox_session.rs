@@ -10,20 +10,28 @@ use futures_util::lock::Mutex;
 use super::checkpoint::{self, Missed, Workspace};
 use super::claim::{Claim, PinnedSandbox};
 use super::halt::Halt;
+use super::sandbox_idle::Usage;
 use crate::access::AccessError;
 use crate::artifact::{Artifact, ArtifactKind};
 use crate::event::Event;
 use crate::execution::{Change, IterationRecord, StopCause, StopCode};
 use crate::ids::SandboxId;
-use crate::sandbox::{KeptFile, LiveSandbox, Sandbox, SandboxError, SandboxRequest, SandboxState, WorkspaceCheckpoint};
-use crate::tool_call::{ToolCall, ToolCallState};
+use crate::sandbox::{
+    KeptFile, LiveSandbox, Sandbox, SandboxError, SandboxRequest, SandboxState, Secrets, Setting, WorkspaceCheckpoint,
+};
+use crate::tool_call::{EgressLog, ToolCall, ToolCallState};
 
 /// At most one live sandbox, and what is kept of its workspace.
 #[derive(Default)]
 pub struct SandboxSession {
-    live: Mutex<Option<(Sandbox, LiveSandbox)>>,
+    pub(super) live: Mutex<Option<(Sandbox, LiveSandbox)>>,
     pub(super) workspace: Mutex<Workspace>,
     row: Plain<Row>,
+    pub(super) usage: Usage,
+    /// What was told of its programs' attempts to reach the network.
+    pub(crate) egress: EgressLog,
+    /// What was ever put into a sandbox of this claim.
+    pub(super) secrets: Secrets,
 }
 
 /// The newest checkpoint as it is to be stored.
@@ -72,21 +80,49 @@ impl SandboxSession {
         self.row().collected.contains(&(name.to_owned(), sha256.to_owned()))
     }
 
+    pub(super) fn note_lost(&self) {
+        self.row().was_lost = true;
+    }
+
     fn row(&self) -> std::sync::MutexGuard<'_, Row> {
         self.row.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The live sandbox; makes one when there is none. Tools that come at the same time wait for the same one. Who had
-    /// it made in place of one that was lost, or without all of its files, gets a sentence for the model.
-    pub async fn get_or_create(&self, claim: &Claim) -> Result<(LiveSandbox, Option<String>), Halt> {
+    /// it made in place of one that was lost, or without all of its files, gets a sentence for the model. Every success is
+    /// followed by [`Self::release`].
+    pub async fn get_or_create(&self, claim: &Claim) -> Result<(LiveSandbox, Option<String>), NoSandbox> {
         let mut live = self.live.lock().await;
-        if let Some((_, sandbox)) = &*live {
+        let sandbox = self.find_or_create(claim, &mut live).await?;
+        // Under the lock: nobody takes it for idle before it is in use.
+        self.usage.begin();
+        Ok(sandbox)
+    }
+
+    /// Ends a use that began with [`Self::get_or_create`].
+    pub fn release(&self, claim: &Claim) {
+        self.usage.end(claim.ports.clock.monotonic());
+    }
+
+    async fn find_or_create(
+        &self,
+        claim: &Claim,
+        live: &mut Option<(Sandbox, LiveSandbox)>,
+    ) -> Result<(LiveSandbox, Option<String>), NoSandbox> {
+        let now = claim.ports.clock.now();
+        if live.as_ref().is_some_and(|(row, _)| row.expires_at.is_some_and(|at| at <= now)) {
+            // The server removes it by itself. The reaper looks that it did.
+            *live = None;
+            self.row().was_lost = true;
+        }
+        if let Some((_, sandbox)) = live {
             return Ok((sandbox.clone(), None));
         }
         let missing = || Halt::stop(StopCode::SandboxUnavailable, "The agent has no sandbox profile.");
         let pinned = claim.pinned()?.sandbox.as_ref().ok_or_else(missing)?;
         authorize(claim, pinned).await?;
-        let (row, sandbox) = create(claim, pinned).await?;
+        let setting = Setting::new(&pinned.profile, self.secrets.clone());
+        let (row, sandbox) = create(claim, pinned, setting).await?;
         *live = Some((row, sandbox.clone()));
         let has_had_one = std::mem::replace(&mut self.row().has_had_one, true);
         let was_lost = std::mem::take(&mut self.row().was_lost);
@@ -148,16 +184,34 @@ async fn authorize(claim: &Claim, pinned: &PinnedSandbox) -> Result<(), Halt> {
     Ok(())
 }
 
-async fn create(claim: &Claim, pinned: &PinnedSandbox) -> Result<(Sandbox, LiveSandbox), Halt> {
+/// Why there is no sandbox for a tool.
+#[derive(Debug)]
+pub enum NoSandbox {
+    /// The run ends.
+    Halt(Halt),
+    /// The tenant has as many as it may; the run goes on, and a later call may find room.
+    QuotaReached {
+        /// How many that are.
+        most: u32,
+    },
+}
+
+impl From<Halt> for NoSandbox {
+    fn from(halt: Halt) -> Self {
+        Self::Halt(halt)
+    }
+}
+
+async fn create(claim: &Claim, pinned: &PinnedSandbox, setting: Setting) -> Result<(Sandbox, LiveSandbox), NoSandbox> {
     let mut row = intent(claim, pinned)?;
-    save(claim, &row, Vec::new()).await?;
+    open(claim, &row).await?;
     let request = SandboxRequest { id: row.id, target: pinned.target.clone(), profile: pinned.profile.clone() };
     let sandbox = match claim.ports.sandboxes.create(&claim.call_context(), &request).await {
-        Ok(sandbox) => sandbox,
+        Ok(sandbox) => LiveSandbox { setting, ..sandbox },
         Err(error) => {
             row.state = SandboxState::KillPending;
             save(claim, &row, Vec::new()).await?;
-            return Err(unavailable(&error));
+            return Err(unavailable(&error).into());
         }
     };
     row.state = SandboxState::Live;
@@ -170,6 +224,8 @@ async fn create(claim: &Claim, pinned: &PinnedSandbox) -> Result<(Sandbox, LiveS
         image: row.image.clone(),
         enforced: row.enforced.clone(),
         expires_at_micros: row.expires_at,
+        network: Some(row.network),
+        network_hosts: row.network_hosts.clone(),
     };
     save(claim, &row, vec![started]).await?;
     fill(claim, &sandbox).await?;
@@ -189,6 +245,8 @@ fn intent(claim: &Claim, pinned: &PinnedSandbox) -> Result<Sandbox, Halt> {
         tier: pinned.target.tier,
         image: pinned.profile.image.clone(),
         network: pinned.profile.network,
+        network_hosts: pinned.profile.network_hosts.clone(),
+        credentials: pinned.profile.credentials.iter().map(|credential| credential.name.clone()).collect(),
         memory_bytes: pinned.profile.memory_bytes,
         disk_bytes: pinned.profile.disk_bytes,
         pids: pinned.profile.pids,
@@ -200,7 +258,18 @@ fn intent(claim: &Claim, pinned: &PinnedSandbox) -> Result<Sandbox, Halt> {
     })
 }
 
-async fn save(claim: &Claim, row: &Sandbox, events: Vec<Event>) -> Result<(), Halt> {
+/// Writes the intent, unless the tenant has as many sandboxes as it may.
+async fn open(claim: &Claim, row: &Sandbox) -> Result<(), NoSandbox> {
+    let quota = claim.ports.sandboxes_per_tenant;
+    let change = Change::OpenSandbox { sandbox: Box::new(row.clone()), quota };
+    let opened = claim.record_reservation(|_| (vec![change], Vec::new())).await;
+    match opened.map_err(Halt::from)? {
+        Some(_) => Ok(()),
+        None => Err(NoSandbox::QuotaReached { most: quota }),
+    }
+}
+
+pub(super) async fn save(claim: &Claim, row: &Sandbox, events: Vec<Event>) -> Result<(), Halt> {
     claim.record(|_| (vec![Change::SaveSandbox(Box::new(row.clone()))], events)).await?;
     Ok(())
 }

@@ -47,7 +47,7 @@ enum Before {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Written,
-    /// A budget account refused it: nothing was written, and the lease still holds.
+    /// A budget account, or the quota of sandboxes, refused it: nothing was written, and the lease still holds.
     Refused,
 }
 
@@ -136,8 +136,8 @@ impl Journal {
         written.ok_or(JournalError::Store(StoreError::AccountRefused))
     }
 
-    /// As [`Self::commit`], for an entry that holds something on budget accounts. None when one of them refused: nothing
-    /// was written, the waiting deltas still wait, and `undo` has taken back what `entry` changed, under the same lock.
+    /// As [`Self::commit`], for an entry that holds something on budget accounts or opens a sandbox. None when that was
+    /// refused: nothing was written, the waiting deltas still wait, and `undo` has taken back what `entry` changed, under the same lock.
     pub async fn commit_or_undo(
         self: &Arc<Self>,
         entry: impl FnOnce(u64) -> Entry + Send,
@@ -147,7 +147,7 @@ impl Journal {
         let mut events = self.take_waiting();
         let first_of_entry = *next_sequence + events.len() as u64;
         let entry = entry(first_of_entry);
-        let kept = if reserves_accounts(&entry) { events.clone() } else { Vec::new() };
+        let kept = if is_refusable(&entry) { events.clone() } else { Vec::new() };
         let now = self.clock.now();
         events.extend(entry.events.into_iter().map(|event| (now, event)));
         let segment = encode_segment(*next_sequence, events);
@@ -233,7 +233,7 @@ impl Journal {
             let failure = match self.store.commit(commit).await {
                 Ok(()) => return Ok(Outcome::Written),
                 // The fence comes before the accounts: had an earlier try been written, it would not have matched again.
-                Err(StoreError::AccountRefused) => return Ok(Outcome::Refused),
+                Err(StoreError::AccountRefused | StoreError::QuotaReached) => return Ok(Outcome::Refused),
                 // An earlier try may be what moved the fence on.
                 Err(StoreError::LeaseLost) if before == Before::NotTried => return Err(JournalError::LeaseLost),
                 Err(failure @ (StoreError::Unavailable(_) | StoreError::LeaseLost)) => failure,
@@ -295,8 +295,8 @@ impl Journal {
     }
 }
 
-fn reserves_accounts(entry: &Entry) -> bool {
-    entry.changes.iter().any(|change| matches!(change, Change::ReserveAccounts(_)))
+fn is_refusable(entry: &Entry) -> bool {
+    entry.changes.iter().any(|change| matches!(change, Change::ReserveAccounts(_) | Change::OpenSandbox { .. }))
 }
 
 /// Whether output belongs to the same event as the output before it: a program may print thousands of short lines.

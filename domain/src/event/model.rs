@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Budget, BudgetSource, Limit};
 use crate::clock::Timestamp;
 use crate::execution::{ErrorItem, ExecutionStatus, StopReason};
-use crate::ids::{AccountId, ArtifactId, ModelCallId, PrincipalId, SandboxId, ToolCallId};
+use crate::ids::{AccountId, ArtifactId, ModelCallId, PrincipalId, ResourceId, SandboxId, ToolCallId};
 use crate::loop_guard::LoopKind;
 use crate::model_call::{CallState, FinishReason};
 use crate::money::{NanoUsd, TokenUsage};
-use crate::resource::{LoopAction, SandboxTier};
-use crate::sandbox::OutputStream;
+use crate::resource::{LoopAction, SandboxNetwork, SandboxTier};
+use crate::sandbox::{EgressVerdict, OutputStream, RevokedBecause};
 use crate::tool_call::{SideEffect, ToolCallState};
 
 /// Code and message of a failure.
@@ -91,11 +91,36 @@ pub enum Event {
         image: String,
         enforced: Vec<String>,
         expires_at_micros: Option<Timestamp>,
+        #[serde(default)]
+        network: Option<SandboxNetwork>,
+        #[serde(default)]
+        network_hosts: Vec<String>,
     },
     SandboxOutput {
         tool_call_id: ToolCallId,
         stream: OutputStream,
         text: String,
+    },
+    SandboxEgress {
+        tool_call_id: ToolCallId,
+        host: String,
+        port: Option<u16>,
+        verdict: EgressVerdict,
+        reason: Option<String>,
+    },
+    CredentialIssued {
+        tool_call_id: ToolCallId,
+        sandbox_id: SandboxId,
+        credential_id: ResourceId,
+        name: String,
+        expires_at_micros: Timestamp,
+    },
+    CredentialRevoked {
+        tool_call_id: ToolCallId,
+        sandbox_id: SandboxId,
+        credential_id: ResourceId,
+        name: String,
+        because: RevokedBecause,
     },
     OutputTruncated {
         tool_call_id: ToolCallId,

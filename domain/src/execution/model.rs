@@ -12,7 +12,7 @@ use crate::ctx::Scope;
 use crate::event::Segment;
 use crate::ids::{AccountId, CommandId, ExecutionId, ModelCallId, PrincipalId, ProjectId, ResourceId, TenantId};
 use crate::model_call::ModelCall;
-use crate::sandbox::{Sandbox, WorkspaceCheckpoint};
+use crate::sandbox::{IssuedCredential, Sandbox, WorkspaceCheckpoint};
 use crate::tool_call::ToolCall;
 
 /// Names an execution together with its tenant.
@@ -302,6 +302,15 @@ pub enum Change {
     SaveToolCall(Box<ToolCall>),
     /// A sandbox.
     SaveSandbox(Box<Sandbox>),
+    /// A new sandbox, unless the tenant has as many as it may: then the whole commit is refused with `QuotaReached`.
+    OpenSandbox {
+        /// The sandbox, as an intent.
+        sandbox: Box<Sandbox>,
+        /// Sandboxes that the tenant may have at one time, over all executions, until each was seen to be gone.
+        quota: u32,
+    },
+    /// That a credential was put into a sandbox, or taken out of it.
+    SaveIssuedCredential(Box<IssuedCredential>),
     /// What is kept of the workspace in this iteration.
     SaveWorkspace {
         /// The iteration's number.

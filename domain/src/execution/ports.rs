@@ -17,7 +17,7 @@ use crate::ctx::{Page, PageRequest, Scope};
 use crate::error::StoreError;
 use crate::ids::{ArtifactId, ExecutionId, ModelCallId, SandboxId, ToolCallId};
 use crate::model_call::ModelCall;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{IssuedCredential, Sandbox};
 use crate::tool_call::ToolCall;
 
 /// Writes executions. Lease times come from the store's clock.
@@ -100,6 +100,9 @@ pub trait ExecutionReader: Send + Sync {
 
     /// The sandbox with this id, and whose it is.
     async fn sandbox(&self, scope: Scope, id: SandboxId) -> Result<Option<(ExecutionId, Sandbox)>, StoreError>;
+
+    /// The credentials that were lent to the tool calls of an execution, by call and name.
+    async fn issued_credentials(&self, execution: ExecutionRef) -> Result<Vec<IssuedCredential>, StoreError>;
 
     /// The sandboxes of these executions, oldest first.
     async fn sandboxes(

@@ -14,7 +14,9 @@ mod model;
 mod ports;
 mod publish;
 mod references;
+mod sandbox;
 mod validate;
+mod validate_sandbox;
 
 pub use add_version::{AddVersion, add_version};
 pub use archive::archive;
@@ -23,9 +25,12 @@ pub use create::{CreateResource, Written, create};
 pub use loop_policy::{LoopAction, LoopPolicy, PartialLoopPolicy};
 pub use model::{
     AgentSpec, CredentialSpec, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource, ResourceKind,
-    ResourceVersion, SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxTier, SealedSecret, Spec,
-    VersionState,
+    ResourceVersion, SealedSecret, Spec, VersionState,
 };
 pub use ports::{ResourceStore, SecretError, SecretStore};
 pub use publish::publish;
+pub use sandbox::{
+    ConnectionWarning, EgressEnforcement, SandboxConnectionSpec, SandboxCredential, SandboxNetwork, SandboxProfileSpec,
+    SandboxRoute, SandboxTier, SecureRuntime,
+};
 pub use validate::{validate_name, validate_slug, validate_spec};

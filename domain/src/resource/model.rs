@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::loop_policy::LoopPolicy;
+use super::sandbox::{SandboxConnectionSpec, SandboxProfileSpec};
 use crate::budget::{Limits, WarningLevels};
 use crate::clock::Timestamp;
 use crate::ids::{PriceVersionId, ProjectId, ResourceId, TenantId, VersionId};
@@ -140,7 +141,7 @@ impl Spec {
             Self::Model(spec) => spec.credential_id.into_iter().collect(),
             Self::Credential(_) => Vec::new(),
             Self::SandboxConnection(spec) => spec.credential_id.into_iter().collect(),
-            Self::SandboxProfile(spec) => vec![spec.connection_id],
+            Self::SandboxProfile(spec) => spec.uses().collect(),
             Self::Agent(spec) => spec.models().chain(spec.sandbox_profile_id).collect(),
         }
     }
@@ -230,64 +231,6 @@ impl std::fmt::Debug for SealedSecret {
 pub struct CredentialSpec {
     /// The ciphertext.
     pub sealed: SealedSecret,
-}
-
-/// Where a sandbox connection leads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum SandboxTier {
-    /// The local runtime of this installation.
-    Local,
-    /// An OpenSandbox server elsewhere.
-    Remote,
-}
-
-/// An OpenSandbox server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SandboxConnectionSpec {
-    /// Local or remote. The local tier's address and key are the running process's own.
-    pub tier: SandboxTier,
-    /// Base URL of the Lifecycle API; `local:` for the local tier.
-    pub base_url: String,
-    /// The credential that is sent as `OPEN-SANDBOX-API-KEY`.
-    pub credential_id: Option<ResourceId>,
-    /// Allows plain HTTP beyond loopback; shown as a warning.
-    pub allow_plaintext: bool,
-    /// Further hosts that an endpoint may name; `*.` at the start matches subdomains.
-    pub endpoint_hosts: Vec<String>,
-}
-
-/// What a sandbox may reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum SandboxNetwork {
-    /// Nothing.
-    None,
-}
-
-/// Image, limits, network and lifetime of a sandbox.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SandboxProfileSpec {
-    /// The server that runs it.
-    pub connection_id: ResourceId,
-    /// Image name.
-    pub image: String,
-    /// Thousandths of a processor.
-    pub cpu_millis: u32,
-    /// Memory of all processes together.
-    pub memory_bytes: u64,
-    /// Size of `/workspace`.
-    pub disk_bytes: u64,
-    /// Processes at one time.
-    pub pids: u32,
-    /// Seconds after which the sandbox is removed, whatever it does.
-    pub ttl_seconds: u32,
-    /// What it may reach.
-    pub network: SandboxNetwork,
-    /// Time limit of one command.
-    pub command_timeout_ms: u32,
 }
 
 /// Instructions, a model, tools and limits.

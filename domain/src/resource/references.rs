@@ -39,7 +39,7 @@ pub(super) async fn check(
 }
 
 /// Everything that an agent of this specification uses now, at any depth: the model, its credential, the profile, its
-/// connection and that one's credential, and the same of each fallback model. The faults name the field of the agent that leads there, under `base`; with
+/// credentials, its connection and that one's credential, and the same of each fallback model. The faults name the field of the agent that leads there, under `base`; with
 /// no `spec` in the caller's input that is `base` itself.
 pub(super) async fn uses_of_agent(
     op: &OpContext,
@@ -53,11 +53,10 @@ pub(super) async fn uses_of_agent(
     let profile = spec.sandbox_profile_id.map(|id| ("sandboxProfileId", id));
     for (field, root) in std::iter::once(("modelId", spec.model_id)).chain(fallbacks).chain(profile) {
         let path = path_of(field);
-        let mut next = Some(root);
-        // One reference leads to at most one other, so this is a chain: profile, connection, credential.
-        while let Some(id) = next.take() {
+        let mut waiting = vec![root];
+        while let Some(id) = waiting.pop() {
             if uses.contains(&id) {
-                break;
+                continue;
             }
             let resource = store.resources(op.scope(), &[id]).await?.pop();
             let visible = match &resource {
@@ -66,7 +65,7 @@ pub(super) async fn uses_of_agent(
             };
             if !visible {
                 faults.push(not_found(&path));
-                break;
+                continue;
             }
             let Some(version) = store.latest_published(op.scope(), &[id]).await?.pop() else {
                 faults.push(fault(
@@ -74,11 +73,11 @@ pub(super) async fn uses_of_agent(
                     "NOT_PUBLISHED",
                     "it, or what it uses, has no published version; publish one first",
                 ));
-                break;
+                continue;
             };
             debug_assert_eq!(version.state, VersionState::Published);
             uses.push(id);
-            next = version.spec.references().into_iter().next();
+            waiting.extend(version.spec.references());
         }
     }
     Ok((uses, faults))
@@ -106,7 +105,11 @@ fn references(spec: &Spec) -> Vec<Reference> {
         Spec::Credential(_) => Vec::new(),
         Spec::SandboxConnection(spec) => spec.credential_id.map(credential).into_iter().collect(),
         Spec::SandboxProfile(spec) => {
-            vec![Reference { field: "connectionId", kind: ResourceKind::SandboxConnection, id: spec.connection_id }]
+            let connection =
+                Reference { field: "connectionId", kind: ResourceKind::SandboxConnection, id: spec.connection_id };
+            let credential = |id| Reference { field: "credentials", kind: ResourceKind::Credential, id };
+            let credentials = spec.credentials.iter().map(|named| credential(named.credential_id));
+            std::iter::once(connection).chain(credentials).collect()
         }
         Spec::Agent(spec) => {
             let model = Reference { field: "modelId", kind: ResourceKind::Model, id: spec.model_id };

@@ -1,13 +1,13 @@
 //! Rules that a specification must meet before it is stored.
 
-use super::model::{AgentSpec, ModelSpec, SandboxConnectionSpec, SandboxProfileSpec, SandboxTier, Spec};
+use super::model::{AgentSpec, ModelSpec, Spec};
+use super::validate_sandbox::{connection, profile};
 use crate::error::InvalidInput;
 
 /// Retries of one model call at most.
 const MAX_RETRIES: u32 = 10;
 /// Fallback models of an agent at most.
 const MAX_FALLBACKS: usize = 8;
-const MEBIBYTE: u64 = 1024 * 1024;
 
 /// A slug is 1 to 63 lower-case letters, digits and dashes, and starts and ends with a letter or a digit.
 pub fn validate_slug(slug: &str) -> Result<(), InvalidInput> {
@@ -88,39 +88,6 @@ fn model(spec: &ModelSpec) -> Vec<InvalidInput> {
     faults
 }
 
-fn connection(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
-    if spec.tier == SandboxTier::Local || is_http_url(&spec.base_url) {
-        return Vec::new();
-    }
-    vec![InvalidInput::new(
-        ["spec", "baseUrl"],
-        "MALFORMED",
-        "must be an http or https URL without user, query or fragment",
-    )]
-}
-
-fn profile(spec: &SandboxProfileSpec) -> Vec<InvalidInput> {
-    let ranges = [
-        ("cpuMillis", u64::from(spec.cpu_millis), 10, 64_000),
-        ("memoryBytes", spec.memory_bytes, 16 * MEBIBYTE, 1024 * 1024 * MEBIBYTE),
-        ("diskBytes", spec.disk_bytes, MEBIBYTE, 1024 * 1024 * MEBIBYTE),
-        ("pids", u64::from(spec.pids), 4, 32_768),
-        ("ttlSeconds", u64::from(spec.ttl_seconds), 60, 86_400),
-        ("commandTimeoutMs", u64::from(spec.command_timeout_ms), 100, 3_600_000),
-    ];
-    let mut faults: Vec<_> = ranges
-        .into_iter()
-        .filter(|(_, value, least, most)| value < least || value > most)
-        .map(|(field, _, least, most)| {
-            InvalidInput::new(["spec", field], "OUT_OF_RANGE", format!("must be from {least} to {most}"))
-        })
-        .collect();
-    if spec.image.trim().is_empty() || spec.image.len() > 255 {
-        faults.push(InvalidInput::new(["spec", "image"], "MALFORMED", "must be an image name of 1 to 255 bytes"));
-    }
-    faults
-}
-
 fn agent(spec: &AgentSpec, known_tools: &[&str]) -> Vec<InvalidInput> {
     let mut faults = spec.limits.validate(&["spec", "limits"]);
     faults.extend(spec.warning_levels.validate(&["spec", "warningLevels"]));
@@ -160,7 +127,7 @@ fn fallbacks(spec: &AgentSpec) -> Vec<InvalidInput> {
     faults
 }
 
-fn is_http_url(text: &str) -> bool {
+pub(super) fn is_http_url(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     rest.is_some_and(|rest| {
         let clean = !rest.bytes().any(|b| b.is_ascii_whitespace() || b.is_ascii_control() || b"@?#\\".contains(&b));

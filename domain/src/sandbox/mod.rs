@@ -5,15 +5,25 @@
 //! found by its label and removed. What lies in its workspace is kept after each tool call, so that the next sandbox of
 //! the execution goes on with it.
 
+mod credential;
+mod egress;
 mod model;
 mod ports;
+mod redact;
+mod redacting;
+mod setting;
 mod workspace;
 
+pub use credential::{IssuedCredential, LONGEST_SECRET_BYTES, RevokedBecause, SHORTEST_SECRET_BYTES};
+pub use egress::{EgressAttempt, EgressAttempts, EgressVerdict};
 pub use model::{
     Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, Sandbox, SandboxError, SandboxRequest,
     SandboxState, SandboxTarget,
 };
-pub use ports::{OutputSink, SandboxRuntime};
+pub use ports::{OutputSink, SandboxRecords, SandboxRuntime};
+pub use redact::{RedactedStream, Redactor};
+pub use redacting::RedactingRuntime;
+pub use setting::{Secrets, Setting};
 pub use workspace::{
     EntryKind, KeptDirectory, KeptFile, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES, Manifest, WorkspaceCheckpoint,
     WorkspaceEntry,

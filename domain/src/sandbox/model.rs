@@ -3,9 +3,13 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::setting::Setting;
 use crate::clock::Timestamp;
 use crate::ids::{SandboxId, VersionId};
-use crate::resource::{SandboxNetwork, SandboxProfileSpec, SandboxTier};
+use crate::resource::{
+    EgressEnforcement, SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier,
+    SecureRuntime,
+};
 
 /// Where a sandbox stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +42,10 @@ pub struct Sandbox {
     pub image: String,
     /// What it may reach.
     pub network: SandboxNetwork,
+    /// The hosts of [`SandboxNetwork::Hosts`].
+    pub network_hosts: Vec<String>,
+    /// Names of the credentials that its programs may use.
+    pub credentials: Vec<String>,
     /// Memory limit.
     pub memory_bytes: u64,
     /// Size of `/workspace`.
@@ -69,6 +77,32 @@ pub struct SandboxTarget {
     pub allow_plaintext: bool,
     /// Further hosts that an endpoint may name.
     pub endpoint_hosts: Vec<String>,
+    /// How its sandboxes are reached.
+    pub route: SandboxRoute,
+    /// Whether each sandbox gets a key of its own, which its endpoint then requires.
+    pub secure_access: bool,
+    /// What the server runs sandboxes with.
+    pub secure_runtime: SecureRuntime,
+    /// What keeps its sandboxes from the network.
+    pub egress: Option<EgressEnforcement>,
+}
+
+impl SandboxTarget {
+    /// The server of a connection, with its key opened.
+    pub fn new(connection: SandboxConnectionSpec, api_key: Option<String>) -> Self {
+        let SandboxConnectionSpec {
+            tier,
+            base_url,
+            credential_id: _,
+            allow_plaintext,
+            endpoint_hosts,
+            route,
+            secure_access,
+            secure_runtime,
+            egress,
+        } = connection;
+        Self { tier, base_url, api_key, allow_plaintext, endpoint_hosts, route, secure_access, secure_runtime, egress }
+    }
 }
 
 impl std::fmt::Debug for SandboxTarget {
@@ -101,6 +135,8 @@ pub struct LiveSandbox {
     pub enforced: Vec<String>,
     /// When the server removes it by itself.
     pub expires_at: Option<Timestamp>,
+    /// What its programs get; whoever makes a sandbox leaves it empty, and whoever uses it fills it in.
+    pub setting: Setting,
 }
 
 /// A program to run in `/workspace`.

@@ -5,16 +5,30 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use super::egress::EgressAttempts;
 use super::model::{Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget};
 use super::workspace::{KeptDirectory, KeptFile, WorkspaceEntry};
+use crate::clock::Timestamp;
+use crate::ctx::Scope;
+use crate::error::StoreError;
 use crate::execution::CallContext;
-use crate::ids::SandboxId;
+use crate::ids::{SandboxId, VersionId};
 
 /// Takes a program's output while it is printed.
 #[async_trait]
 pub trait OutputSink: Send + Sync {
     /// A piece of output. Waiting here holds the program back.
     async fn output(&self, stream: OutputStream, text: &str);
+}
+
+/// What was recorded of sandboxes, of every tenant: with it servers are compared.
+#[async_trait]
+pub trait SandboxRecords: Send + Sync {
+    /// The versions of connections on which a sandbox was asked for since then, each once.
+    async fn connections_used(&self, since: Timestamp) -> Result<Vec<(Scope, VersionId)>, StoreError>;
+
+    /// Those of these sandboxes that are recorded as gone. One that is not known here is another installation's.
+    async fn gone_among(&self, ids: &[SandboxId]) -> Result<Vec<SandboxId>, StoreError>;
 }
 
 /// The Sandbox Manager as the domain sees it: keys, tokens, endpoints and vendor shapes stay behind it.
@@ -88,6 +102,26 @@ pub trait SandboxRuntime: Send + Sync {
         file: &KeptFile,
         bytes: Bytes,
     ) -> Result<(), SandboxError>;
+
+    /// Writes a credential into a file that only programs of the sandbox can read: mode 0400, on a tmpfs, in a directory of
+    /// the setting's tool call and outside of `/workspace`. Returns its path. `credential_tmpfs_missing` where there is no
+    /// tmpfs. The secret is in no command line and no variable.
+    async fn put_credential(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        name: &str,
+        secret: &str,
+    ) -> Result<String, SandboxError>;
+
+    /// Removes these credentials of the setting's tool call. One that is not there is a success.
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError>;
+
+    /// What programs tried to reach behind a place in the sandbox's list; nothing where the server does not tell.
+    async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError>;
+
+    /// The sandboxes of a server that carry one of our labels, whoever made them.
+    async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError>;
 
     /// Removes a sandbox and confirms that it is gone. One that is gone already is a success. Without a remote id it is
     /// looked up by its label.

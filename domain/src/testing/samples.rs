@@ -25,7 +25,7 @@ use crate::model_call::{CallState, FinishReason, ModelCall, RequestedToolCall, S
 use crate::money::{NanoUsd, Price, TokenUsage};
 use crate::price_table::PriceStore;
 use crate::resource::{ResourceStore, SandboxNetwork, SandboxTier};
-use crate::sandbox::{Sandbox, SandboxState, WorkspaceCheckpoint};
+use crate::sandbox::{IssuedCredential, Sandbox, SandboxState, WorkspaceCheckpoint};
 use crate::tool_call::{SideEffect, ToolCall, ToolCallState};
 
 /// 2026-01-01T23:59:59.999900Z: rounding to milliseconds would move it into the next day.
@@ -263,7 +263,9 @@ impl Samples {
             connection_version: self.version_id(),
             tier: SandboxTier::Remote,
             image: "vitrine/code".to_owned(),
-            network: SandboxNetwork::None,
+            network: SandboxNetwork::Hosts,
+            network_hosts: vec!["api.example.com".to_owned(), "*.example.org".to_owned()],
+            credentials: vec!["TOKEN".to_owned()],
             memory_bytes: 1 << 33,
             disk_bytes: 1 << 34,
             pids: 64,
@@ -272,6 +274,20 @@ impl Samples {
             enforced: vec!["memory".to_owned(), "pids".to_owned()],
             created_at,
             expires_at: Some(created_at.plus(std::time::Duration::from_secs(600))),
+        }
+    }
+
+    /// A credential that lies in a sandbox.
+    pub fn issued_credential(&self, call: ToolCallId, sandbox: SandboxId, issued_at: Timestamp) -> IssuedCredential {
+        IssuedCredential {
+            call,
+            name: "TOKEN".to_owned(),
+            sandbox,
+            credential: self.resource_id(),
+            version: self.version_id(),
+            issued_at,
+            expires_at: issued_at.plus(std::time::Duration::from_secs(300)),
+            revoked: None,
         }
     }
 

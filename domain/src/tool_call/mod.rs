@@ -7,6 +7,8 @@
 mod arguments;
 mod catalogue;
 mod collect;
+mod credentials;
+mod egress;
 mod files;
 mod invocation;
 mod judge;
@@ -18,6 +20,7 @@ pub mod run;
 
 pub use arguments::{Arguments, fingerprint, parse_strict};
 pub use catalogue::{BuiltInTool, KNOWN_TOOLS, needs_sandbox};
+pub(crate) use egress::EgressLog;
 pub use invocation::Invocation;
 pub(crate) use invocation::understand;
 pub(crate) use judge::warning_of;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::StoredText;
 use crate::clock::Timestamp;
 use crate::ids::{SandboxId, ToolCallId};
+use crate::sandbox::Redactor;
 
 /// What repeating a call would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +79,14 @@ impl ToolResult {
             text: format!("{code}: {message}"),
             error: Some((code.to_owned(), message)),
             ..Self::succeeded("")
+        }
+    }
+
+    /// Takes out of every text of it what must not be told.
+    pub fn redact(&mut self, redactor: &Redactor) {
+        self.text = redactor.text(&self.text).into_owned();
+        if let Some((_, message)) = &mut self.error {
+            *message = redactor.text(message).into_owned();
         }
     }
 }

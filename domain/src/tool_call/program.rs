@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use super::credentials::Lent;
+use super::egress;
 use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::output::CappedOutput;
 use crate::agent::Claim;
 use crate::event::Event;
 use crate::execution::StopCause;
 use crate::ids::ToolCallId;
-use crate::sandbox::{Exit, LiveSandbox, OutputSink, OutputStream, Program, SandboxError};
+use crate::sandbox::{Exit, LiveSandbox, OutputSink, OutputStream, Program, RevokedBecause, SandboxError};
 
 /// Bytes of output that the model gets to read: from the start and from the end.
 const MODEL_HEAD_BYTES: usize = 12 * 1024;
@@ -31,7 +33,11 @@ pub(super) async fn run_program(
     let timeout =
         configured.map_or(DEFAULT_TIMEOUT, |sandbox| Duration::from_millis(sandbox.profile.command_timeout_ms.into()));
     let output = ProgramOutput::new(claim, call.id);
-    let exit = claim.ports.sandboxes.execute(&claim.call_context(), sandbox, program, timeout, &output).await;
+    let mut lent = Lent::to(claim, call, sandbox).await?;
+    let (context, of_call) = (claim.call_context(), lent.sandbox.clone());
+    let run = claim.ports.sandboxes.execute(&context, &of_call, program, timeout, &output);
+    let exit = lent.during(egress::during(claim, call.id, sandbox, run)).await;
+    lent.give_back(RevokedBecause::CallEnded).await;
     let (text, truncated, lossy) = output.end().await;
     Ok(ToolResult { truncated, lossy, ..program_result(exit?, text, timeout) })
 }

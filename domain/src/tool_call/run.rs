@@ -9,7 +9,7 @@ use super::files::use_sandbox;
 use super::invocation::Invocation;
 use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::plan::{NOT_BEGUN, Planned, Todo, fill, finished_event, loop_stop};
-use crate::agent::{Claim, Halt, checkpoint};
+use crate::agent::{Claim, Halt, NoSandbox, checkpoint};
 use crate::artifact::store_text;
 use crate::execution::{Change, StopCause, StopCode};
 use crate::ids::ToolCallId;
@@ -77,6 +77,9 @@ async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Resu
     }
     let (sandbox, note) = claim.sandbox.get_or_create(claim).await.map_err(no_sandbox)?;
     let (mut result, outputs) = invoke_in(claim, call, invocation, &sandbox).await;
+    claim.sandbox.release(claim);
+    // What was redacted in pieces may make a secret as a whole.
+    result.redact(&sandbox.setting.secrets.redactor());
     if let Some(note) = note {
         result.text = format!("{}\n{note}", result.text);
     }
@@ -112,7 +115,17 @@ fn not_begun(halt: Halt) -> Refusal {
     Refusal::of(state, code, message.to_owned(), Some(halt))
 }
 
-fn no_sandbox(halt: Halt) -> Refusal {
+fn no_sandbox(why: NoSandbox) -> Refusal {
+    let halt = match why {
+        NoSandbox::Halt(halt) => halt,
+        NoSandbox::QuotaReached { most } => {
+            let message = format!(
+                "no sandbox could be made, because the {most} that this installation allows at one time are in use; try \
+                 again later"
+            );
+            return Refusal::of(ToolCallState::Failed, "SANDBOX_QUOTA_EXCEEDED", message, None);
+        }
+    };
     let (code, message) = match &halt {
         Halt::Stop { code: StopCode::AccessDenied, message, .. } => ("ACCESS_DENIED", message.clone()),
         Halt::Stop { message, .. } => ("SANDBOX_UNAVAILABLE", message.clone()),

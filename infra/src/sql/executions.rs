@@ -9,7 +9,7 @@ use sea_orm::{DatabaseTransaction, QueryResult, Value};
 use super::fault::Fault;
 use super::query::{all, marks};
 use super::rows::{Row, id, name};
-use super::{SqlStore, claims, commits, inbox, page, starts};
+use super::{SqlStore, claims, commits, inbox, page, sandboxes, starts};
 use domain::budget::{LimitSources, Used};
 use domain::ctx::{Page, PageRequest, Scope};
 use domain::error::StoreError;
@@ -90,11 +90,11 @@ impl ExecutionStore for SqlStore {
     }
 
     async fn stray_sandboxes(&self, limit: u32) -> Result<Vec<(ExecutionRef, Sandbox)>, StoreError> {
-        Ok(inbox::stray_sandboxes(self.reader(), limit).await?)
+        Ok(sandboxes::strays(self.reader(), limit).await?)
     }
 
     async fn sandbox_gone(&self, execution: ExecutionRef, sandbox: SandboxId) -> Result<(), StoreError> {
-        self.write(move |transaction| Box::pin(inbox::sandbox_gone(transaction, execution, sandbox))).await
+        self.write(move |transaction| Box::pin(sandboxes::gone(transaction, execution, sandbox))).await
     }
 }
 

@@ -5,12 +5,9 @@ use serde_json::Value;
 
 use super::audit;
 use super::fault::Fault;
-use super::query::{all, execute, insert};
-use super::rows::{Row, id, json, name, time};
-use super::transcript::{SANDBOX_COLUMNS, read_sandbox};
+use super::query::{all, insert};
+use super::rows::{Row, id, json, time};
 use domain::execution::{Command, CommandKind, ExecutionRef, LoopOverride};
-use domain::ids::SandboxId;
-use domain::sandbox::{Sandbox, SandboxState};
 
 pub(super) async fn add(
     transaction: &DatabaseTransaction,
@@ -95,36 +92,4 @@ pub(super) async fn loop_overrides<C: ConnectionTrait>(
             Ok(LoopOverride { after_calls: row.int("after_calls")?, pardons: row.int("pardons")? })
         })
         .collect()
-}
-
-/// Sandboxes whose execution has ended or was claimed anew since they were made; of every tenant.
-pub(super) async fn stray_sandboxes<C: ConnectionTrait>(
-    db: &C,
-    limit: u32,
-) -> Result<Vec<(ExecutionRef, Sandbox)>, Fault> {
-    let columns = SANDBOX_COLUMNS.map(|column| format!("s.{column}")).join(", ");
-    let sql = format!(
-        "SELECT {columns} FROM sandbox s JOIN execution e ON e.tenant_id = s.tenant_id AND e.id = s.execution_id \
-         WHERE s.state IN (?, ?, ?) AND (e.open_since IS NULL OR s.epoch < e.lease_epoch) \
-         ORDER BY s.created_at, s.id LIMIT ?"
-    );
-    let states = [SandboxState::Intent, SandboxState::Live, SandboxState::KillPending].map(name);
-    let rows = all(db, &sql, states.into_iter().chain([i64::from(limit).into()])).await?;
-    rows.iter()
-        .map(|row| {
-            let named = Row { table: "sandbox", row };
-            let execution = ExecutionRef { tenant_id: named.id("tenant_id")?, id: named.id("execution_id")? };
-            Ok((execution, read_sandbox(row)?))
-        })
-        .collect()
-}
-
-pub(super) async fn sandbox_gone(
-    transaction: &DatabaseTransaction,
-    execution: ExecutionRef,
-    sandbox: SandboxId,
-) -> Result<(), Fault> {
-    let sql = "UPDATE sandbox SET state = ? WHERE tenant_id = ? AND execution_id = ? AND id = ?";
-    let values = [name(SandboxState::Gone), id(execution.tenant_id), id(execution.id), id(sandbox)];
-    execute(transaction, sql, values).await.map(|_| ())
 }

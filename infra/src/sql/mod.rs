@@ -26,6 +26,7 @@ mod query;
 mod resources;
 mod retention;
 mod rows;
+mod sandboxes;
 mod saves;
 mod starts;
 mod transcript;

@@ -19,6 +19,7 @@ pub const TABLES_OF_AN_EXECUTION: &[&str] = &[
     "event_segment",
     "workspace_checkpoint",
     "artifact",
+    "sandbox_credential",
     "sandbox",
     "tool_call",
     "model_call",

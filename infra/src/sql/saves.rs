@@ -2,18 +2,18 @@
 
 use sea_orm::{DatabaseTransaction, Value};
 
-use super::account_moves;
 use super::fault::Fault;
 use super::query::{execute, insert, now, save as save_row};
 use super::rows::{
     flag, id, int, json, limits, name, optional_id, optional_int, optional_json, optional_name, optional_time, time,
 };
+use super::{account_moves, sandboxes};
 use domain::artifact::Artifact;
 use domain::clock::Timestamp;
 use domain::execution::{AgentIteration, Change, ExecutionRef, Fence, LoopOverride, Progress};
 use domain::ids::CommandId;
 use domain::model_call::ModelCall;
-use domain::sandbox::{Sandbox, WorkspaceCheckpoint};
+use domain::sandbox::WorkspaceCheckpoint;
 use domain::tool_call::ToolCall;
 
 pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, change: &Change) -> Result<(), Fault> {
@@ -22,7 +22,9 @@ pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, chang
         Change::SaveIteration(iteration) => save_iteration(transaction, execution, iteration).await,
         Change::SaveModelCall(call) => save_model_call(transaction, execution, call).await,
         Change::SaveToolCall(call) => save_tool_call(transaction, execution, call).await,
-        Change::SaveSandbox(sandbox) => save_sandbox(transaction, execution, sandbox).await,
+        Change::SaveSandbox(sandbox) => sandboxes::save(transaction, execution, sandbox).await,
+        Change::OpenSandbox { sandbox, quota } => sandboxes::open(transaction, execution, sandbox, *quota).await,
+        Change::SaveIssuedCredential(issued) => sandboxes::save_credential(transaction, execution, issued).await,
         Change::SaveWorkspace { iteration, checkpoint } => {
             save_workspace(transaction, execution, *iteration, checkpoint).await
         }
@@ -46,7 +48,7 @@ pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, chang
     }
 }
 
-fn key(execution: ExecutionRef, row: (&'static str, Value)) -> [(&'static str, Value); 3] {
+pub(super) fn key(execution: ExecutionRef, row: (&'static str, Value)) -> [(&'static str, Value); 3] {
     [("tenant_id", id(execution.tenant_id)), ("execution_id", id(execution.id)), row]
 }
 
@@ -129,30 +131,6 @@ async fn save_tool_call(
         ("ended_at", optional_time(call.ended_at)),
     ];
     save_row(transaction, "tool_call", &key(execution, ("id", id(call.id))), &columns).await
-}
-
-async fn save_sandbox(
-    transaction: &DatabaseTransaction,
-    execution: ExecutionRef,
-    sandbox: &Sandbox,
-) -> Result<(), Fault> {
-    let columns = [
-        ("epoch", int(sandbox.epoch)),
-        ("profile_version", id(sandbox.profile_version)),
-        ("connection_version", id(sandbox.connection_version)),
-        ("tier", name(sandbox.tier)),
-        ("image", sandbox.image.clone().into()),
-        ("network", name(sandbox.network)),
-        ("memory_bytes", int(sandbox.memory_bytes)),
-        ("disk_bytes", int(sandbox.disk_bytes)),
-        ("pids", int(sandbox.pids)),
-        ("state", name(sandbox.state)),
-        ("remote_id", sandbox.remote_id.clone().into()),
-        ("enforced", json(&sandbox.enforced)?),
-        ("created_at", time(sandbox.created_at)),
-        ("expires_at", optional_time(sandbox.expires_at)),
-    ];
-    save_row(transaction, "sandbox", &key(execution, ("id", id(sandbox.id))), &columns).await
 }
 
 async fn save_workspace(

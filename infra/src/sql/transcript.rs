@@ -6,7 +6,7 @@ use sea_orm::{QueryResult, Value};
 use super::fault::Fault;
 use super::query::{all, marks, one};
 use super::rows::{Row, id};
-use super::{SqlStore, executions, inbox, starts};
+use super::{SqlStore, executions, inbox, sandboxes, starts};
 use domain::artifact::Artifact;
 use domain::clock::Timestamp;
 use domain::ctx::{Page, PageRequest, Scope};
@@ -17,10 +17,10 @@ use domain::execution::{
 use domain::ids::{ArtifactId, ExecutionId, ModelCallId, SandboxId, ToolCallId};
 use domain::model_call::ModelCall;
 use domain::money::TokenUsage;
-use domain::sandbox::{Sandbox, WorkspaceCheckpoint};
+use domain::sandbox::{IssuedCredential, Sandbox, WorkspaceCheckpoint};
 use domain::tool_call::ToolCall;
 
-pub(super) const SANDBOX_COLUMNS: [&str; 17] = [
+pub(super) const SANDBOX_COLUMNS: [&str; 19] = [
     "tenant_id",
     "execution_id",
     "id",
@@ -30,6 +30,8 @@ pub(super) const SANDBOX_COLUMNS: [&str; 17] = [
     "tier",
     "image",
     "network",
+    "network_hosts",
+    "credentials",
     "memory_bytes",
     "disk_bytes",
     "pids",
@@ -102,6 +104,10 @@ impl ExecutionReader for SqlStore {
 
     async fn sandbox(&self, scope: Scope, sandbox: SandboxId) -> Result<Option<(ExecutionId, Sandbox)>, StoreError> {
         Ok(by_id(self, "sandbox", scope, id(sandbox), read_sandbox).await?)
+    }
+
+    async fn issued_credentials(&self, execution: ExecutionRef) -> Result<Vec<IssuedCredential>, StoreError> {
+        Ok(sandboxes::issued_credentials(self.reader(), execution).await?)
     }
 
     async fn sandboxes(
@@ -285,6 +291,8 @@ pub(super) fn read_sandbox(row: &QueryResult) -> Result<Sandbox, Fault> {
         tier: row.name("tier")?,
         image: row.text("image")?,
         network: row.name("network")?,
+        network_hosts: row.optional_json("network_hosts")?.unwrap_or_default(),
+        credentials: row.optional_json("credentials")?.unwrap_or_default(),
         memory_bytes: row.int("memory_bytes")?,
         disk_bytes: row.int("disk_bytes")?,
         pids: row.int("pids")?,

@@ -191,6 +191,10 @@ pub async fn sweep(stage: &Stage) {
                 api_key: None,
                 allow_plaintext: false,
                 endpoint_hosts: Vec::new(),
+                route: domain::resource::SandboxRoute::Direct,
+                secure_access: false,
+                secure_runtime: domain::resource::SecureRuntime::Runc,
+                egress: None,
             };
             if stage.ports.sandboxes.terminate(&target, sandbox.id, sandbox.remote_id.as_deref()).await.is_ok()
                 && stage.ports.executions.sandbox_gone(execution, sandbox.id).await.is_err()

@@ -18,8 +18,8 @@ use domain::execution::{
 use domain::ids::{PrincipalId, ResourceId, SandboxId};
 use domain::model_call::{DeltaSink, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::sandbox::{
-    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, Sandbox, SandboxError,
-    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    Collected, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, Sandbox,
+    SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
 
 use crate::step::{Fuse, Step};
@@ -266,6 +266,28 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
 
     async fn collect(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError> {
         pass!(self, collect(context, sandbox))
+    }
+
+    async fn put_credential(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        name: &str,
+        secret: &str,
+    ) -> Result<String, SandboxError> {
+        pass!(self, put_credential(context, sandbox, name, secret))
+    }
+
+    async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {
+        pass!(self, list(target))
+    }
+
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        pass!(self, remove_credentials(sandbox, names))
+    }
+
+    async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
+        pass!(self, egress_attempts(sandbox, after))
     }
 
     async fn list_workspace(

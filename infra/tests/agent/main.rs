@@ -25,6 +25,7 @@ mod played_sandbox;
 mod provider;
 mod provider_cases;
 mod retries;
+mod sandboxes;
 mod side_effects;
 mod small_ports;
 mod stage;

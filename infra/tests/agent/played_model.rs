@@ -13,6 +13,7 @@ use domain::model_call::{
     ModelRequest, ModelRuntime,
 };
 use domain::money::TokenUsage;
+use tokio::sync::Semaphore;
 
 /// One reply.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub struct Turn {
 pub enum Then {
     /// The end of the reply.
     Ends,
+    /// The end of the reply, once the test lets it.
+    IsHeld,
     /// Nothing until it is cancelled.
     Stalls,
     /// Nothing until the time that the call has is over, which it reports as a timeout of its own.
@@ -74,11 +77,17 @@ type Hook = Box<dyn Fn(usize) + Send>;
 /// The tokens of every whole reply.
 pub const USAGE: TokenUsage = TokenUsage { input: 100, cached_input: 0, output: 20, reasoning: 0 };
 
-#[derive(Default)]
 pub struct PlayedModel {
     scripts: Mutex<BTreeMap<ExecutionId, Vec<Turn>>>,
     asked: Mutex<BTreeMap<ExecutionId, Vec<Asked>>>,
     hook: Mutex<Option<Hook>>,
+    held: Semaphore,
+}
+
+impl Default for PlayedModel {
+    fn default() -> Self {
+        Self { scripts: Mutex::default(), asked: Mutex::default(), hook: Mutex::default(), held: Semaphore::new(0) }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -93,6 +102,11 @@ impl PlayedModel {
     /// Is called with the turn before each reply.
     pub fn hook(&self, hook: impl Fn(usize) + Send + 'static) {
         *lock(&self.hook) = Some(Box::new(hook));
+    }
+
+    /// Lets one held reply end.
+    pub fn release(&self) {
+        self.held.add_permits(1);
     }
 
     pub fn unhook(&self) {
@@ -134,9 +148,12 @@ impl ModelRuntime for PlayedModel {
             // Lets the log writer write what came so far.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
+        if turn.then == Then::IsHeld {
+            self.held.acquire().await.unwrap().forget();
+        }
         let end = match turn.then {
-            Then::Ends if !context.cancel.is_cancelled() => ModelCallEnd::Finished(turn.finish),
-            Then::Ends | Then::Stalls => {
+            Then::Ends | Then::IsHeld if !context.cancel.is_cancelled() => ModelCallEnd::Finished(turn.finish),
+            Then::Ends | Then::IsHeld | Then::Stalls => {
                 context.cancel.cancelled().await;
                 ModelCallEnd::Cancelled
             }

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, SandboxError,
-    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    Collected, EgressAttempt, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream,
+    Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Setting, WorkspaceEntry,
 };
 use tokio::sync::{Barrier, Semaphore};
 
@@ -25,6 +25,10 @@ pub struct PlayedSandbox {
     meeting: Barrier,
     is_stuck: AtomicBool,
     gate: Semaphore,
+    /// Secret by path.
+    credentials: Mutex<BTreeMap<String, String>>,
+    settings: Mutex<Vec<Setting>>,
+    attempts: Mutex<Vec<EgressAttempt>>,
 }
 
 /// How many commands `meet` brings together.
@@ -39,6 +43,9 @@ impl PlayedSandbox {
             meeting: Barrier::new(MEETING),
             is_stuck: AtomicBool::new(false),
             gate: Semaphore::new(0),
+            credentials: Mutex::default(),
+            settings: Mutex::default(),
+            attempts: Mutex::default(),
         }
     }
 
@@ -50,6 +57,21 @@ impl PlayedSandbox {
     /// The next removal fails.
     pub fn stick(&self) {
         self.is_stuck.store(true, Ordering::Release);
+    }
+
+    /// Paths of the credentials that lie in sandboxes.
+    pub fn credentials(&self) -> Vec<String> {
+        self.credentials.lock().unwrap().keys().cloned().collect()
+    }
+
+    /// What each command got, in the order in which they began.
+    pub fn settings(&self) -> Vec<Setting> {
+        self.settings.lock().unwrap().clone()
+    }
+
+    /// A program tries to reach a host.
+    pub fn attempt(&self, attempt: EgressAttempt) {
+        self.attempts.lock().unwrap().push(attempt);
     }
 
     /// Lets this many `gate` commands end.
@@ -88,6 +110,7 @@ impl SandboxRuntime for PlayedSandbox {
             remote_id,
             enforced: vec!["memory".to_owned()],
             expires_at: None,
+            setting: Setting::default(),
         })
     }
 
@@ -101,6 +124,17 @@ impl SandboxRuntime for PlayedSandbox {
     ) -> Result<Exit, SandboxError> {
         let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program;
         self.commands.lock().unwrap().push(command.clone());
+        self.settings.lock().unwrap().push(sandbox.setting.clone());
+        if command.starts_with("leak") {
+            let secrets: Vec<String> = self.credentials.lock().unwrap().values().cloned().collect();
+            for secret in secrets {
+                let (first, second) = secret.split_at(secret.len() / 2);
+                output.output(OutputStream::Stdout, first).await;
+                output.output(OutputStream::Stdout, second).await;
+                self.files(sandbox, |files| files.put("stolen", 0o644, Bytes::from(secret.clone())))?;
+            }
+            return Ok(Exit::Code(0));
+        }
         if command.starts_with("vanish") {
             self.live.lock().unwrap().remove(&sandbox.remote_id);
             return Err(lost());
@@ -197,6 +231,35 @@ impl SandboxRuntime for PlayedSandbox {
         bytes: Bytes,
     ) -> Result<(), SandboxError> {
         self.files(sandbox, |files| files.put(&file.path, file.mode, bytes))
+    }
+
+    async fn put_credential(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        name: &str,
+        secret: &str,
+    ) -> Result<String, SandboxError> {
+        let path = format!("/dev/shm/{}/{name}", sandbox.setting.call.unwrap());
+        self.credentials.lock().unwrap().insert(path.clone(), secret.to_owned());
+        Ok(path)
+    }
+
+    async fn list(&self, _: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {
+        Ok(self.live.lock().unwrap().keys().map(|id| id.parse().unwrap()).collect())
+    }
+
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        for name in names {
+            self.credentials.lock().unwrap().remove(&format!("/dev/shm/{}/{name}", sandbox.setting.call.unwrap()));
+        }
+        Ok(())
+    }
+
+    async fn egress_attempts(&self, _: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
+        let attempts = self.attempts.lock().unwrap();
+        let seen = usize::try_from(after).unwrap();
+        Ok(EgressAttempts { attempts: attempts[seen..].to_vec(), next: attempts.len() as u64 })
     }
 
     async fn terminate(&self, _: &SandboxTarget, id: SandboxId, _: Option<&str>) -> Result<(), SandboxError> {

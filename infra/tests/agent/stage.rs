@@ -1,5 +1,6 @@
 //! A Stage is a project with an agent in a real SQLite store, and the played world around it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,10 +19,11 @@ use domain::ids::{PrincipalId, ResourceId, VersionId};
 use domain::model_call::ModelRuntime;
 use domain::money::{NanoUsd, Price};
 use domain::resource::{
-    AgentSpec, LoopPolicy, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource, SandboxConnectionSpec,
-    SandboxNetwork, SandboxProfileSpec, SandboxTier, Spec, VersionState,
+    AgentSpec, CredentialSpec, LoopPolicy, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource,
+    SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SealedSecret, SecureRuntime,
+    Spec, VersionState,
 };
-use domain::sandbox::SandboxRuntime;
+use domain::sandbox::{RedactingRuntime, SandboxRuntime};
 use domain::testing::{Home, Ports as Stores, Samples};
 use domain::tool_call::SideEffect;
 use infra::clock::{OsEntropy, SystemClock};
@@ -35,7 +37,7 @@ use crate::failing_store::FailingStore;
 use crate::fused_ports::Fused;
 use crate::played_model::{PlayedModel, Turn};
 use crate::played_sandbox::PlayedSandbox;
-use crate::small_ports::{Bell, CountedAccounts, HastyClock, InMemoryArtifacts, NoSecrets};
+use crate::small_ports::{Bell, CountedAccounts, HastyClock, InMemoryArtifacts, OpenSecrets};
 use crate::step::Fuse;
 
 /// Long enough for a beat of the heartbeat, short enough to wait for.
@@ -43,6 +45,9 @@ pub const LEASE: Duration = Duration::from_millis(500);
 
 /// How long a call waits for others to settle.
 pub const ACCOUNT_WAIT: Duration = Duration::from_millis(400);
+
+/// More than any scene needs at one time.
+pub const SANDBOXES_PER_TENANT: u32 = 16;
 
 /// One dollar a million tokens in, two out.
 pub const PRICE: Price = Price {
@@ -67,6 +72,7 @@ pub struct Stage {
     pub accounts: Arc<CountedAccounts>,
     pub model: Arc<PlayedModel>,
     pub sandbox: Arc<PlayedSandbox>,
+    pub artifacts: Arc<InMemoryArtifacts>,
     pub ports: Arc<domain::agent::Ports>,
     pub samples: Arc<Samples>,
     pub home: Home,
@@ -148,10 +154,11 @@ impl Stage {
             resources: shared.clone(),
             accounts: accounts.clone(),
             artifacts: Arc::new(Fused { inner: artifacts, fuse: fuse.clone() }),
-            secrets: Arc::new(NoSecrets),
+            secrets: Arc::new(OpenSecrets),
             authorizer: Arc::new(Authorizer::new(Arc::new(Fused { inner: access, fuse: fuse.clone() })).unwrap()),
             models: Arc::new(Fused { inner: models, fuse: fuse.clone() }),
-            sandboxes: Arc::new(Fused { inner: sandboxes, fuse }),
+            sandboxes: RedactingRuntime::new(Arc::new(Fused { inner: sandboxes, fuse })),
+            sandbox_records: shared.clone(),
             bus: bell.clone(),
             commands: bell.clone(),
             log_writer,
@@ -159,6 +166,7 @@ impl Stage {
             entropy: Arc::new(OsEntropy),
             lease: LEASE,
             account_wait: ACCOUNT_WAIT,
+            sandboxes_per_tenant: SANDBOXES_PER_TENANT,
         });
         Self {
             stores: stores(&shared, &clock),
@@ -166,6 +174,7 @@ impl Stage {
             accounts,
             model: scene.model.clone(),
             sandbox: scene.sandbox.clone(),
+            artifacts: scene.artifacts.clone(),
             ports,
             samples: scene.samples.clone(),
             home: scene.home.clone(),
@@ -194,6 +203,36 @@ impl Stage {
         self.cast.pins.model = pins.remove(0).model;
         self.cast.pins.fallbacks = pins;
         ids
+    }
+
+    /// Lets the agent use a changed sandbox profile from here on.
+    pub async fn change_profile(&mut self, change: impl FnOnce(&mut SandboxProfileSpec)) {
+        let pinned = self.cast.pins.profile.unwrap();
+        let mut version = self.stores.resources.versions(self.home.scope(), &[pinned]).await.unwrap().pop().unwrap();
+        let Spec::SandboxProfile(spec) = &mut version.spec else { panic!("it is a profile") };
+        change(spec);
+        let version = NewVersion {
+            id: self.samples.version_id(),
+            resource_id: version.resource_id,
+            state: VersionState::Published,
+            spec: version.spec,
+            created_at: version.created_at,
+        };
+        self.stores.resources.add_version(self.home.scope(), &version).await.unwrap().unwrap();
+        self.cast.pins.profile = Some(version.id);
+    }
+
+    /// A credential with this secret, which the agent may use.
+    pub async fn add_credential(&self, slug: &str, secret: &str) -> ResourceId {
+        let spec = Spec::Credential(CredentialSpec { sealed: SealedSecret(secret.to_owned()) });
+        let (id, _) = add(&self.stores, &self.samples, &self.home, slug, spec).await;
+        self.stores.access.grant(self.use_of(id)).await.unwrap();
+        id
+    }
+
+    /// Sandboxes that a tenant may have at one time.
+    pub fn allow_sandboxes(&mut self, count: u32) {
+        Arc::get_mut(&mut self.ports).unwrap().sandboxes_per_tenant = count;
     }
 
     /// What lets the agent use a resource.
@@ -255,7 +294,8 @@ impl Stage {
         self.revoke(self.cast.profile).await;
     }
 
-    async fn revoke(&self, resource_id: ResourceId) {
+    /// The agent may not use this any more.
+    pub async fn revoke(&self, resource_id: ResourceId) {
         let (tenant_id, principal_id) = (self.home.tenant.id, self.cast.identity);
         let grant = Grant { tenant_id, principal_id, action: Action::Use, resource_id };
         assert!(self.stores.access.revoke(grant).await.unwrap(), "there was no grant");
@@ -362,6 +402,10 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
         credential_id: None,
         allow_plaintext: false,
         endpoint_hosts: Vec::new(),
+        route: SandboxRoute::Direct,
+        secure_access: false,
+        secure_runtime: SecureRuntime::Runc,
+        egress: None,
     };
     let (connection, connection_version) =
         add(stores, samples, home, "here", Spec::SandboxConnection(connection)).await;
@@ -426,7 +470,12 @@ fn profile_spec(connection_id: ResourceId) -> SandboxProfileSpec {
         disk_bytes: 1 << 26,
         pids: 64,
         ttl_seconds: 600,
+        idle_ttl_seconds: None,
         network: SandboxNetwork::None,
+        network_hosts: Vec::new(),
+        user: None,
+        environment: BTreeMap::new(),
+        credentials: Vec::new(),
         command_timeout_ms: 10_000,
     }
 }

@@ -61,6 +61,11 @@ contracts! {
         an_append_judges_each_commit_alone,
         stray_sandboxes_are_found_until_they_are_gone,
     ],
+    sandboxes: [
+        a_tenant_has_as_many_sandboxes_as_it_may,
+        sandboxes_that_open_at_one_time_are_counted,
+        issued_credentials_end_with_their_sandbox,
+    ],
     event_log: [
         a_reader_misses_nothing_and_repeats_nothing,
         a_read_is_bounded,

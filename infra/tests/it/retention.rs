@@ -37,14 +37,18 @@ async fn execution(world: &World, samples: &Samples, home: &Home, ended: Option<
     let kind = CommandKind::OverrideLoop { reason: "Go on.".to_owned(), pardons: 1 };
     let command = Command { id: samples.command_id(), kind, by: home.owner, created_at: BEGIN };
     world.ports.executions.add_command(execution, &command).await.unwrap();
+    let call = samples.tool_call(1, 0, epoch, BEGIN);
+    let sandbox = Sandbox { state: SandboxState::Gone, ..samples.sandbox(epoch, BEGIN) };
+    let issued = samples.issued_credential(call.id, sandbox.id, BEGIN);
     let mut commit = samples.commit(
         Fence { execution, epoch, next_sequence: claimed.execution.next_sequence },
         3,
         vec![
             Change::SaveIteration(samples.iteration(1, BEGIN)),
             Change::SaveModelCall(Box::new(samples.model_call(1, epoch, BEGIN))),
-            Change::SaveToolCall(Box::new(samples.tool_call(1, 0, epoch, BEGIN))),
-            Change::SaveSandbox(Box::new(Sandbox { state: SandboxState::Gone, ..samples.sandbox(epoch, BEGIN) })),
+            Change::SaveToolCall(Box::new(call)),
+            Change::SaveSandbox(Box::new(sandbox)),
+            Change::SaveIssuedCredential(Box::new(issued)),
             Change::SaveWorkspace { iteration: 1, checkpoint: samples.workspace() },
             Change::StartAttempt { number: 1, started_at: BEGIN },
             Change::AddLoopOverride { command: command.id, at: LoopOverride { after_calls: 1, pardons: 1 } },

@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use domain::ids::SandboxId;
-use domain::resource::SandboxTier;
+use domain::resource::{SandboxRoute, SandboxTier};
 use domain::sandbox::{LiveSandbox, SandboxError, SandboxTarget};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::collect::Seen;
 use super::failure::{failure, unavailable};
-use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Sandbox};
+use super::network;
+use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Route, Sandbox};
 
 /// Where the local runtime is reached at this moment.
 #[async_trait]
@@ -30,6 +31,8 @@ pub struct SandboxManager {
 
 struct Handle {
     sandbox: Sandbox,
+    /// Where its programs reach the filtering proxy, when it has one.
+    proxy: Option<String>,
     seen: Seen,
 }
 
@@ -66,12 +69,18 @@ impl SandboxManager {
         }
         let client = self.client(&live.target).await?;
         let sandbox = client.attach(live.remote_id.clone()).map_err(|error| failure(&error))?;
-        self.remember(live.id, sandbox.clone());
+        let info = sandbox.info().await.map_err(|error| failure(&error))?;
+        self.remember(live.id, sandbox.clone(), network::proxy(&info));
         Ok(sandbox)
     }
 
-    pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox) {
-        lock(&self.handles).insert(id, Handle { sandbox, seen: Seen::default() });
+    pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox, proxy: Option<String>) {
+        lock(&self.handles).insert(id, Handle { sandbox, proxy, seen: Seen::default() });
+    }
+
+    /// Where programs of a sandbox reach the filtering proxy.
+    pub(super) fn proxy(&self, id: SandboxId) -> Option<String> {
+        lock(&self.handles).get(&id).and_then(|handle| handle.proxy.clone())
     }
 
     pub(super) fn forget(&self, id: SandboxId) {
@@ -92,6 +101,11 @@ fn connection(target: &SandboxTarget) -> Result<Connection, SandboxError> {
     if target.allow_plaintext {
         connection.plaintext = Plaintext::Allowed;
     }
+    connection.route = match target.route {
+        // The addresses that a gateway answers to are named by the server, like those of the sandboxes themselves.
+        SandboxRoute::Direct | SandboxRoute::Gateway => Route::Direct,
+        SandboxRoute::ServerProxy => Route::ServerProxy,
+    };
     if target.tier == SandboxTier::Local {
         connection.output_wire = Some(OutputWire::Kept);
     }

@@ -1,5 +1,6 @@
 //! Runs a program: its source goes up, its command runs, its output comes while it is printed.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,6 +13,7 @@ use crate::runner::{WORKSPACE, prepare};
 
 pub(super) async fn execute(
     remote: &Sandbox,
+    environment: BTreeMap<String, String>,
     context: &CallContext,
     program: &Program,
     timeout: Duration,
@@ -25,7 +27,8 @@ pub(super) async fn execute(
     }
     let mut request = CommandRequest::shell(prepared.command);
     request.cwd = Some(WORKSPACE.to_owned());
-    request.env = prepared.env;
+    request.env = environment;
+    request.env.extend(prepared.env);
     request.timeout = Some(timeout.min(context.time_left));
     match remote.run(&request, &mut Forward(output), &context.cancel).await {
         Ok(outcome) => {

@@ -7,8 +7,10 @@
 
 mod clients;
 mod collect;
+mod credentials;
 mod execute;
 mod failure;
+mod network;
 mod request;
 mod workspace;
 
@@ -19,13 +21,13 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, SandboxError, SandboxRequest,
-    SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    Collected, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, SandboxError,
+    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
 };
 
 pub use clients::{LocalTier, SandboxManager};
 
-use crate::opensandbox::{ByteRange, Download, Error, SandboxLabel, Upload};
+use crate::opensandbox::{ByteRange, Download, Error, LABEL_KEY, ListFilter, SandboxLabel, Upload};
 use crate::runner::WORKSPACE;
 use failure::failure;
 
@@ -37,7 +39,7 @@ impl SandboxRuntime for SandboxManager {
     async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
         let client = self.client(&request.target).await?;
         let label = label(request.id)?;
-        let create = request::create(request, label.clone());
+        let create = request::create(request, label.clone())?;
         let within = READY_WITHIN.min(context.time_left);
         let sandbox = match client.create_ready(&create, within).await {
             Ok(sandbox) => sandbox,
@@ -52,7 +54,7 @@ impl SandboxRuntime for SandboxManager {
         };
         let info = sandbox.info().await.map_err(|error| failure(&error))?;
         let live = request::live(request, &info);
-        self.remember(request.id, sandbox);
+        self.remember(request.id, sandbox, network::proxy(&info));
         Ok(live)
     }
 
@@ -65,7 +67,8 @@ impl SandboxRuntime for SandboxManager {
         output: &dyn OutputSink,
     ) -> Result<Exit, SandboxError> {
         let remote = self.attach(sandbox).await?;
-        execute::execute(&remote, context, program, timeout, output).await
+        let environment = network::environment(&sandbox.setting, self.proxy(sandbox.id).as_deref());
+        execute::execute(&remote, environment, context, program, timeout, output).await
     }
 
     async fn upload(
@@ -148,6 +151,34 @@ impl SandboxRuntime for SandboxManager {
         bytes: Bytes,
     ) -> Result<(), SandboxError> {
         workspace::write(&self.attach(sandbox).await?, file, bytes).await
+    }
+
+    async fn put_credential(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        name: &str,
+        secret: &str,
+    ) -> Result<String, SandboxError> {
+        credentials::put(&self.attach(sandbox).await?, sandbox, name, secret).await
+    }
+
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        credentials::remove(&self.attach(sandbox).await?, sandbox, names).await
+    }
+
+    async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        if self.proxy(sandbox.id).is_none() {
+            return Ok(EgressAttempts { attempts: Vec::new(), next: after });
+        }
+        network::attempts(&remote, after).await
+    }
+
+    async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {
+        let client = self.client(target).await?;
+        let found = client.list_all(&ListFilter::default()).await.map_err(|error| failure(&error))?;
+        Ok(found.iter().filter_map(|info| info.metadata.get(LABEL_KEY)?.parse().ok()).collect())
     }
 
     async fn terminate(

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use domain::clock::Timestamp;
-use domain::resource::{SandboxNetwork, SandboxTier};
-use domain::sandbox::{LiveSandbox, SandboxError, SandboxRequest};
+use domain::resource::SandboxTier;
+use domain::sandbox::{LiveSandbox, SandboxError, SandboxRequest, Setting};
 
+use super::network;
 use crate::opensandbox::{CreateSandbox, SandboxInfo, SandboxLabel};
 
 /// The local runtime refuses to make a sandbox in which one of these is not enforced.
@@ -13,7 +14,7 @@ const REQUIRED: &str = "memory,pids,disk,network";
 const REQUIRE_EXTENSION: &str = "vitrine.require";
 const ENFORCED_EXTENSION: &str = "vitrine.enforced";
 
-pub(super) fn create(request: &SandboxRequest, label: SandboxLabel) -> CreateSandbox {
+pub(super) fn create(request: &SandboxRequest, label: SandboxLabel) -> Result<CreateSandbox, SandboxError> {
     let profile = &request.profile;
     let mut create = CreateSandbox::new(label, profile.image.clone());
     create.time_to_live = Some(Duration::from_secs(profile.ttl_seconds.into()));
@@ -27,11 +28,9 @@ pub(super) fn create(request: &SandboxRequest, label: SandboxLabel) -> CreateSan
     if request.target.tier == SandboxTier::Local {
         create.extensions.insert(REQUIRE_EXTENSION.to_owned(), REQUIRED.to_owned());
     }
-    match profile.network {
-        // The local runtime has no network but what a policy opens; servers elsewhere get one with the next protocol step.
-        SandboxNetwork::None => {}
-    }
-    create
+    create.network_policy = network::policy(&request.target, profile)?;
+    create.secure_access = request.target.secure_access;
+    Ok(create)
 }
 
 /// Bytes in Kubernetes notation, without loss.
@@ -50,6 +49,7 @@ pub(super) fn live(request: &SandboxRequest, info: &SandboxInfo) -> LiveSandbox 
         expires_at: info
             .expires_at
             .and_then(|at| i64::try_from(at.unix_timestamp_nanos() / 1000).ok().map(Timestamp::from_micros)),
+        setting: Setting::default(),
     }
 }
 

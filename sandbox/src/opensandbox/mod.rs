@@ -23,6 +23,7 @@
 //!
 //! What it does not do: hold leases, count budgets, or collect artifacts.
 
+mod attempts;
 mod client;
 mod command;
 mod command_stream;
@@ -53,6 +54,7 @@ mod transport;
 mod utf8;
 mod version;
 
+pub use attempts::{Attempt, Attempts};
 pub use client::Client;
 pub use command::{CommandEnd, CommandOutcome, CommandRequest, CommandStatus, Interrupt, LogChunk, Program, User};
 pub use connection::{Connection, Isolation, Plaintext, Route, Sharing, Timeouts};

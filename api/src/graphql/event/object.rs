@@ -7,11 +7,12 @@ use domain::ids::ExecutionId;
 use crate::graphql::agent::LoopAction;
 use crate::graphql::budget::{BudgetLimit, BudgetSource};
 use crate::graphql::execution::{
-    CallError, CallState, ErrorItem, ExecutionBudget, ExecutionStatus, FinishReason, LoopKind, OutputStream,
-    SideEffect, StopReason, ToolCallState,
+    CallError, CallState, CredentialRevokedBecause, EgressVerdict, ErrorItem, ExecutionBudget, ExecutionStatus,
+    FinishReason, LoopKind, OutputStream, SideEffect, StopReason, ToolCallState,
 };
 use crate::graphql::money::{Money, TokenUsage};
 use crate::graphql::sandbox_connection::SandboxTier;
+use crate::graphql::sandbox_profile::SandboxNetwork;
 use crate::graphql::scalar::{BigInt, DateTime, Json, int};
 
 /// One type for each event. In braces: each member with its type, made from the stored members in parentheses.
@@ -193,7 +194,7 @@ events! {
     }
 
     /// A sandbox runs.
-    SandboxStarted(sandbox_id, tier, image, enforced, expires_at_micros) {
+    SandboxStarted(sandbox_id, tier, image, enforced, expires_at_micros, network, network_hosts) {
         /// The sandbox.
         sandbox_id: ID = sandbox_id.to_string().into(),
         /// Local or remote.
@@ -204,6 +205,10 @@ events! {
         enforced: Vec<String> = enforced,
         /// When the server removes it by itself.
         expires_at: Option<DateTime> = expires_at_micros.map(DateTime),
+        /// What it may reach; null in logs of older servers.
+        network: Option<SandboxNetwork> = network.map(Into::into),
+        /// The hosts of the network HOSTS.
+        network_hosts: Vec<String> = network_hosts,
     }
 
     /// A piece of what a program printed.
@@ -214,6 +219,49 @@ events! {
         stream: OutputStream = stream.into(),
         /// The piece.
         text: String = text,
+    }
+
+    /// A program tried to reach a host.
+    SandboxEgress(tool_call_id, host, port, verdict, reason) {
+        /// The tool call whose program tried.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// The host as the program named it.
+        host: String = host,
+        /// The port; null when it could not be read.
+        port: Option<i32> = port.map(i32::from),
+        /// What became of it.
+        verdict: EgressVerdict = verdict.into(),
+        /// Why it was refused: not_listed, private_address, sni_mismatch, not_resolved, unreachable or malformed. Clients
+        /// must handle values they do not know.
+        reason: Option<String> = reason,
+    }
+
+    /// A credential was put into a sandbox for a tool call.
+    CredentialIssued(tool_call_id, sandbox_id, credential_id, name, expires_at_micros) {
+        /// The tool call whose program may use it.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// The sandbox.
+        sandbox_id: ID = sandbox_id.to_string().into(),
+        /// The credential.
+        credential_id: ID = credential_id.to_string().into(),
+        /// Name of its file.
+        name: String = name,
+        /// When the file is removed at the latest.
+        expires_at: DateTime = expires_at_micros.into(),
+    }
+
+    /// A credential was taken out of a sandbox.
+    CredentialRevoked(tool_call_id, sandbox_id, credential_id, name, because) {
+        /// The tool call whose program might use it.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// The sandbox.
+        sandbox_id: ID = sandbox_id.to_string().into(),
+        /// The credential.
+        credential_id: ID = credential_id.to_string().into(),
+        /// Name of its file.
+        name: String = name,
+        /// Why.
+        because: CredentialRevokedBecause = because.into(),
     }
 
     /// Output was left out of the log.

@@ -23,7 +23,7 @@ pub use mutation::ExecutionMutation;
 pub use object::Execution;
 pub use override_loop::OverrideLoopMutation;
 pub use query::ExecutionQuery;
-pub use sandbox::{OutputStream, Sandbox};
+pub use sandbox::{CredentialRevokedBecause, EgressVerdict, OutputStream, Sandbox};
 pub use sight::{has_expired, visible_execution, visible_model_call, visible_sandbox, visible_tool_call};
 pub use status::{ErrorItem, ExecutionStatus, LoopKind, StopReason};
 pub use tool_call::{SideEffect, ToolCall, ToolCallState};

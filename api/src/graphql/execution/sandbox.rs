@@ -43,6 +43,16 @@ impl Sandbox {
         self.0.network.into()
     }
 
+    /// The hosts of the network HOSTS.
+    async fn network_hosts(&self) -> &[String] {
+        &self.0.network_hosts
+    }
+
+    /// Names of the credentials that its programs may use.
+    async fn credentials(&self) -> &[String] {
+        &self.0.credentials
+    }
+
     /// Memory of all processes together.
     async fn memory_bytes(&self) -> BigInt {
         self.0.memory_bytes.into()
@@ -81,6 +91,30 @@ pub enum SandboxState {
     KillPending,
     /// Seen to be gone.
     Gone,
+}
+
+/// What became of an attempt to reach a host. Clients must handle values they do not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+#[graphql(remote = "sandbox::EgressVerdict")]
+pub enum EgressVerdict {
+    /// It was let through.
+    Allowed,
+    /// It was refused.
+    Denied,
+}
+
+/// Why a credential was taken out of a sandbox. Clients must handle values they do not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+#[graphql(remote = "sandbox::RevokedBecause")]
+pub enum CredentialRevokedBecause {
+    /// The tool call ended.
+    CallEnded,
+    /// Its time was over.
+    Expired,
+    /// It could not be put there, or not be taken away again, and the sandbox was given up.
+    Failed,
+    /// The sandbox ended.
+    SandboxEnded,
 }
 
 /// Which stream of a program. Clients must handle values they do not know.

@@ -3,6 +3,7 @@
 use async_graphql::{ID, InputObject};
 use domain::resource::{self, AddVersion, Content, CreateResource, SandboxTier, Spec};
 
+use super::object::{EgressEnforcement, SandboxRoute, SecureRuntime};
 use crate::graphql::resource::publication;
 use crate::graphql::user_error::{Faults, Parsed};
 
@@ -21,6 +22,18 @@ pub struct SandboxConnectionSpecInput {
     allow_plaintext: bool,
     /// Further hosts that an endpoint may name; "*." at the start matches subdomains.
     endpoint_hosts: Option<Vec<String>>,
+    /// How its sandboxes are reached.
+    #[graphql(default_with = "SandboxRoute::Direct")]
+    route: SandboxRoute,
+    /// Asks for a key for each sandbox, which its endpoint then requires. For servers that others use too; needs the route
+    /// GATEWAY or SERVER_PROXY.
+    #[graphql(default = false)]
+    secure_access: bool,
+    /// What the server runs sandboxes with.
+    #[graphql(default_with = "SecureRuntime::Runc")]
+    secure_runtime: SecureRuntime,
+    /// What keeps its sandboxes from the network: required, except for the local runtime.
+    egress: Option<EgressEnforcement>,
 }
 
 /// A sandbox connection with its first version.
@@ -88,6 +101,10 @@ impl SandboxConnectionSpecInput {
             credential_id: faults.optional_id(&["spec", "credentialId"], self.credential_id.as_ref()),
             allow_plaintext: self.allow_plaintext,
             endpoint_hosts: self.endpoint_hosts.unwrap_or_default(),
+            route: self.route.into(),
+            secure_access: self.secure_access,
+            secure_runtime: self.secure_runtime.into(),
+            egress: self.egress.map(Into::into),
         }))
     }
 }

@@ -12,6 +12,7 @@ pub mod identity;
 pub mod prices;
 pub mod reader;
 pub mod resources;
+pub mod sandboxes;
 pub mod starts;
 
 use crate::error::StoreError;

@@ -20,7 +20,14 @@ export function ResourceGroupTable({ group }: { group: ResourceGroup }) {
               <td className={classes.version}>
                 <Tag>{row.version}</Tag> {row.isArchived && <Tag tone="warn">archived</Tag>}
               </td>
-              <td className="dim">{row.publishedAs}</td>
+              <td className={`${classes.says} dim`}>
+                {row.publishedAs}
+                {row.warnings.map(({ code, message }) => (
+                  <p className={`${classes.warning} warn`} key={code} title={code}>
+                    {message}
+                  </p>
+                ))}
+              </td>
               <td className={`${classes.digest} num faint`}>{row.digest}</td>
               <td className={`${classes.age} dim`}>{row.createdAt === null ? "" : formatAgo(Date.parse(row.createdAt), now)}</td>
             </tr>

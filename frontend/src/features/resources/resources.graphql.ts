@@ -54,7 +54,17 @@ export const ResourcesQuery = graphql(`
           createdAt
           image
           memoryBytes
+          ttlSeconds
+          idleTtlSeconds
           network
+          networkHosts
+          user
+          environment {
+            name
+          }
+          profileCredentials: credentials {
+            name
+          }
         }
       }
     }
@@ -72,6 +82,14 @@ export const ResourcesQuery = graphql(`
           createdAt
           tier
           baseUrl
+          route
+          secureAccess
+          secureRuntime
+          egress
+          warnings {
+            code
+            message
+          }
         }
       }
     }

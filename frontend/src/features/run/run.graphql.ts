@@ -82,6 +82,8 @@ export const ToolCallDetailsQuery = graphql(`
           tier
           image
           network
+          networkHosts
+          credentials
           enforced
           memoryBytes
           diskBytes

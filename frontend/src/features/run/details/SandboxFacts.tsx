@@ -10,7 +10,9 @@ interface Props {
     image: string;
     enforced: string[];
     expiresAt: string | null;
-    network?: SandboxNetwork;
+    network: SandboxNetwork | null;
+    networkHosts?: string[];
+    credentials?: string[];
     memoryBytes?: string;
     diskBytes?: string;
     pids?: number;
@@ -34,6 +36,8 @@ export function SandboxFacts({ sandbox, isOver }: Props) {
           {sandbox.network?.toLowerCase() ?? (sandbox.enforced.includes("network") ? "none" : "not stated")}
           {sandbox.enforced.includes("network") && <Proven />}
         </Fact>
+        <Fact name="Hosts">{sandbox.networkHosts?.join(", ")}</Fact>
+        <Fact name="Credentials">{sandbox.credentials?.join(", ")}</Fact>
         <Fact name="Enforced">
           {limits.length === 0 ? (
             "no limit is proven"

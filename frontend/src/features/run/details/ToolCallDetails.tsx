@@ -2,9 +2,10 @@ import type { ReactNode } from "react";
 import { useQuery } from "urql";
 import { formatDuration } from "@/lib/format";
 import { toolState } from "../model/steps";
-import type { SandboxView, ToolCallView } from "../model/types";
+import type { LentCredentialView, SandboxView, ToolCallView } from "../model/types";
 import { ToolCallDetailsQuery } from "../run.graphql";
 import { Arguments } from "./Arguments";
+import { EgressFacts } from "./EgressFacts";
 import { Fact, Facts, Heading } from "./Facts";
 import { SandboxFacts } from "./SandboxFacts";
 import classes from "./details.module.css";
@@ -38,12 +39,14 @@ export function ToolCallDetails({ call, sandbox, isOver, children }: Props) {
         </Fact>
         <Fact name="Side effects">{call.sideEffect?.toLowerCase().replaceAll("_", " ")}</Fact>
         <Fact name="Output">{outputText(call)}</Fact>
+        <Fact name="Credentials">{call.credentials.map(lentText).join(", ")}</Fact>
       </Facts>
       {call.error !== null && (
         <p className={classes.fault}>
           <code>{call.error.code}</code> {call.error.message}
         </p>
       )}
+      <EgressFacts attempts={call.egress} />
       <SandboxFacts sandbox={more?.sandbox ?? sandbox} isOver={isOver} />
       {children}
       <Arguments value={call.arguments} raw={call.rawArguments} />
@@ -54,6 +57,10 @@ export function ToolCallDetails({ call, sandbox, isOver, children }: Props) {
 function stateText(call: ToolCallView): string {
   const exit = call.exitCode === null ? "" : ` · exit ${call.exitCode}`;
   return (call.state === "STARTED" ? "running" : call.state.toLowerCase()) + exit;
+}
+
+function lentText({ name, revokedBecause }: LentCredentialView): string {
+  return `${name} (${revokedBecause === null ? "in the sandbox" : `removed, ${revokedBecause.toLowerCase().replaceAll("_", " ")}`})`;
 }
 
 function outputText({ truncated, lossy }: ToolCallView): string | null {

@@ -36,6 +36,21 @@ export function applyEvent(view: RunView, event: RunEvent): RunView {
         ...call,
         output: appendOutput(call.output, event.text, event.stream),
       }));
+    case "SandboxEgress":
+      return editToolCall(view, event.toolCallId, (call) => ({
+        ...call,
+        egress: [...call.egress, { host: event.host, port: event.port, isDenied: event.verdict !== "ALLOWED", reason: event.egressReason }],
+      }));
+    case "CredentialIssued":
+      return editToolCall(view, event.toolCallId, (call) => ({
+        ...call,
+        credentials: [...call.credentials, { name: event.name, revokedBecause: null }],
+      }));
+    case "CredentialRevoked":
+      return editToolCall(view, event.toolCallId, (call) => ({
+        ...call,
+        credentials: call.credentials.map((lent) => (lent.name === event.name ? { ...lent, revokedBecause: event.because } : lent)),
+      }));
     case "OutputTruncated":
       return editToolCall(view, event.toolCallId, (call) => ({
         ...call,

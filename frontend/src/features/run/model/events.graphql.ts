@@ -87,11 +87,29 @@ export const RunEventFields = graphql(`
       image
       enforced
       expiresAt
+      network
+      networkHosts
     }
     ... on SandboxOutput {
       toolCallId
       stream
       text
+    }
+    ... on SandboxEgress {
+      toolCallId
+      host
+      port
+      verdict
+      egressReason: reason
+    }
+    ... on CredentialIssued {
+      toolCallId
+      name
+    }
+    ... on CredentialRevoked {
+      toolCallId
+      name
+      because
     }
     ... on OutputTruncated {
       toolCallId

@@ -38,6 +38,25 @@ function parallelTools(): TestLog {
     .add("IterationFinished", { iteration: 1 });
 }
 
+describe("what a call reached and was lent", () => {
+  it("tells attempts and credentials with the call they belong to", () => {
+    const view = viewOf(
+      TestLog.begun()
+        .add("ToolCallStarted", { iteration: 1, toolCallId: "a" })
+        .add("CredentialIssued", { toolCallId: "a", name: "TOKEN" })
+        .add("SandboxEgress", { toolCallId: "a", host: "api.example.com", port: 443, verdict: "ALLOWED", egressReason: null })
+        .add("SandboxEgress", { toolCallId: "a", host: "evil.example", port: 80, verdict: "DENIED", egressReason: "not_listed" })
+        .add("SandboxEgress", { toolCallId: "gone", host: "x.example", port: 80, verdict: "DENIED", egressReason: null })
+        .add("CredentialRevoked", { toolCallId: "a", name: "TOKEN", because: "CALL_ENDED" }),
+    );
+    expect(view.toolCalls["a"]?.egress).toEqual([
+      { host: "api.example.com", port: 443, isDenied: false, reason: null },
+      { host: "evil.example", port: 80, isDenied: true, reason: "not_listed" },
+    ]);
+    expect(view.toolCalls["a"]?.credentials).toEqual([{ name: "TOKEN", revokedBecause: "CALL_ENDED" }]);
+  });
+});
+
 describe("the order of the log", () => {
   it("keeps the output of tools that run side by side apart", () => {
     const view = viewOf(parallelTools());

@@ -1,10 +1,12 @@
 import type {
   CallState,
+  CredentialRevokedBecause,
   ExecutionStatus,
   FinishReason,
   LoopAction,
   LoopKind,
   RunEventFragment,
+  SandboxNetwork,
   SandboxTier,
   SideEffect,
   StopReasonCode,
@@ -65,6 +67,22 @@ export interface ToolOutput {
   stderrTail: string;
 }
 
+/** One try of a program to reach a host. */
+export interface EgressView {
+  host: string;
+  port: number | null;
+  isDenied: boolean;
+  /** Why it was refused, as the server names it. */
+  reason: string | null;
+}
+
+/** A credential that lay in the sandbox for the time of the call. */
+export interface LentCredentialView {
+  name: string;
+  /** Why it was taken away; null while it is there. */
+  revokedBecause: CredentialRevokedBecause | null;
+}
+
 export interface ToolCallView {
   id: string;
   iteration: number;
@@ -87,6 +105,8 @@ export interface ToolCallView {
   lossy: boolean;
   omittedBytes: number;
   fullOutputId: string | null;
+  egress: readonly EgressView[];
+  credentials: readonly LentCredentialView[];
 }
 
 /** A new attempt took over: what its predecessor left open is lost and done again. */
@@ -131,6 +151,9 @@ export interface SandboxView {
   image: string;
   enforced: string[];
   expiresAt: string | null;
+  /** Null in logs of older servers. */
+  network: SandboxNetwork | null;
+  networkHosts: string[];
 }
 
 export interface ArtifactView {

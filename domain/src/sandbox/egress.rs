@@ -1,0 +1,39 @@
+//! An EgressAttempt is one try of a program to reach a host, and what became of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::ToolCallId;
+
+/// What became of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum EgressVerdict {
+    /// It was let through.
+    Allowed,
+    /// It was refused.
+    Denied,
+}
+
+/// One try to reach a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EgressAttempt {
+    /// The tool call whose program tried; None when the program did not say it.
+    pub call: Option<ToolCallId>,
+    /// The host as the program named it; bounded.
+    pub host: String,
+    /// The port; None when it could not be read.
+    pub port: Option<u16>,
+    /// What became of it.
+    pub verdict: EgressVerdict,
+    /// Why it was refused: `not_listed`, `private_address`, `sni_mismatch`, `not_resolved`, `unreachable`, `malformed`.
+    pub reason: Option<String>,
+}
+
+/// The attempts behind a place in the list that the sandbox keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EgressAttempts {
+    /// The attempts, oldest first.
+    pub attempts: Vec<EgressAttempt>,
+    /// The place behind the last one.
+    pub next: u64,
+}

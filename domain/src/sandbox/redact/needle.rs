@@ -1,0 +1,254 @@
+//! One secret, in all the forms that it is looked for in.
+
+use data_encoding::{BASE64, HEXLOWER};
+
+/// The marks between lines: as they are, and as JSON escapes them.
+const LINE_ENDS: [&[u8]; 4] = [b"\n", b"\r\n", br"\n", br"\r\n"];
+/// A text that was cut off is hidden when it has at least this part of a secret.
+const TELLING_PART: usize = 2;
+const TELLING_CHARS: usize = 8;
+/// Bytes of the longest way to write a character, and of the longest line end.
+const LONGEST_CHARACTER: usize = 12;
+const LONGEST_LINE_END: usize = 4;
+
+/// What begins at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Probe<'a> {
+    /// No secret.
+    Nothing,
+    /// As much of one as there are bytes; the flag says whether that much must not be told.
+    Begun { is_telling: bool, mark: &'a str },
+    /// A secret, up to `end`. `may_grow` when more bytes could make a longer one.
+    Found { end: usize, mark: &'a str, may_grow: bool },
+}
+
+impl<'a> Probe<'a> {
+    /// What two forms together say about a place.
+    pub fn better(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Nothing, only) | (only, Self::Nothing) => only,
+            (Self::Begun { is_telling: a, mark }, Self::Begun { is_telling: b, mark: other }) => {
+                Self::Begun { is_telling: a || b, mark: if a { mark } else { other } }
+            }
+            (Self::Found { end, mark, .. }, Self::Begun { .. })
+            | (Self::Begun { .. }, Self::Found { end, mark, .. }) => Self::Found { end, mark, may_grow: true },
+            (Self::Found { end: a, mark, may_grow }, Self::Found { end: b, mark: other, may_grow: more }) => {
+                let (end, mark): (usize, &'a str) = if a >= b { (a, mark) } else { (b, other) };
+                Self::Found { end, mark, may_grow: may_grow || more }
+            }
+        }
+    }
+}
+
+/// A secret. Two are equal when name and secret are.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Needle {
+    mark: String,
+    forms: Vec<Form>,
+}
+
+/// One way to write the secret, before the escapes of URLs and JSON, which are understood in each of them.
+#[derive(Clone, PartialEq, Eq)]
+struct Form {
+    characters: Vec<char>,
+    alphabet: Alphabet,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alphabet {
+    Plain,
+    /// Either alphabet, and line ends anywhere.
+    Base64,
+    /// Either case, and line ends anywhere.
+    Hex,
+}
+
+impl Needle {
+    pub fn new(name: &str, secret: &str) -> Self {
+        let plain = Form { characters: secret.chars().collect(), alphabet: Alphabet::Plain };
+        let encoded = |text: String, alphabet| Form { characters: text.chars().collect(), alphabet };
+        let base64 = (0..3).map(|before| encoded(inner_base64(secret, before), Alphabet::Base64));
+        let hex = encoded(HEXLOWER.encode(secret.as_bytes()), Alphabet::Hex);
+        let forms = std::iter::once(plain).chain(base64).chain([hex]).filter(|form| !form.characters.is_empty());
+        Self { mark: format!("[redacted: {name}]"), forms: forms.collect() }
+    }
+
+    /// Tells every byte that a match may begin with.
+    pub fn begins(&self, mut tell: impl FnMut(u8)) {
+        for form in &self.forms {
+            // An escape may stand for any character.
+            tell(b'%');
+            tell(b'\\');
+            for byte in 0..=u8::MAX {
+                if form.characters.first().is_some_and(|first| form.alphabet.is_begun_by(*first, byte)) {
+                    tell(byte);
+                }
+            }
+        }
+    }
+
+    pub fn reach(&self) -> usize {
+        let longest = self.forms.iter().map(|form| form.characters.len()).max().unwrap_or(0);
+        longest * (LONGEST_CHARACTER + LONGEST_LINE_END)
+    }
+
+    pub fn probe(&self, bytes: &[u8], at: usize) -> Probe<'_> {
+        self.forms.iter().fold(Probe::Nothing, |best, form| best.better(form.probe(bytes, at, &self.mark)))
+    }
+}
+
+/// The base64 of `secret` behind `before` other bytes, without the characters that those and what follows have a part in.
+fn inner_base64(secret: &str, before: usize) -> String {
+    let mut bytes = vec![0; before];
+    bytes.extend_from_slice(secret.as_bytes());
+    let encoded = BASE64.encode(&bytes);
+    let (start, end) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
+    encoded.get(start..end).unwrap_or_default().to_owned()
+}
+
+impl Form {
+    /// Follows every way in which the bytes may spell the form.
+    fn probe<'a>(&self, bytes: &[u8], at: usize, mark: &'a str) -> Probe<'a> {
+        let mut places = vec![at];
+        let mut begun_with = None;
+        for (index, character) in self.characters.iter().enumerate() {
+            let mut next = Vec::with_capacity(places.len());
+            let mut is_cut = false;
+            let mut step = |place: usize| {
+                let reading = self.alphabet.read(*character, &bytes[place..]);
+                next.extend(reading.lengths.into_iter().flatten().map(|length| place + length));
+                is_cut |= reading.may_go_on;
+            };
+            for place in places {
+                step(place);
+                if index > 0 && self.alphabet != Alphabet::Plain {
+                    for line_end in LINE_ENDS {
+                        match overlap(line_end, &bytes[place..]) {
+                            Overlap::Whole => step(place + line_end.len()),
+                            Overlap::Cut if place < bytes.len() => begun_with = begun_with.max(Some(index)),
+                            Overlap::Cut | Overlap::None => {}
+                        }
+                    }
+                }
+            }
+            if is_cut {
+                begun_with = begun_with.max(Some(index));
+            }
+            next.sort_unstable();
+            next.dedup();
+            places = next;
+            if places.is_empty() {
+                break;
+            }
+        }
+        match (places.last(), begun_with) {
+            (Some(end), may_grow) => Probe::Found { end: *end, mark, may_grow: may_grow.is_some() },
+            (None, Some(characters)) => {
+                let is_telling = characters >= TELLING_CHARS && characters * TELLING_PART >= self.characters.len();
+                Probe::Begun { is_telling, mark }
+            }
+            (None, None) => Probe::Nothing,
+        }
+    }
+}
+
+/// How a character may stand at the begin of some bytes.
+struct Reading {
+    /// Length of each spelling that is there: as it is, percent-encoded, escaped in two ways.
+    lengths: [Option<usize>; 4],
+    /// Whether the bytes end within a spelling.
+    may_go_on: bool,
+}
+
+impl Alphabet {
+    fn is_begun_by(self, character: char, byte: u8) -> bool {
+        match (self, character) {
+            (Self::Plain, ' ') => matches!(byte, b' ' | b'+'),
+            (Self::Base64, '+') => matches!(byte, b'+' | b'-'),
+            (Self::Base64, '/') => matches!(byte, b'/' | b'_'),
+            (Self::Plain | Self::Base64, _) => byte == first_byte(character),
+            (Self::Hex, _) => byte.eq_ignore_ascii_case(&first_byte(character)),
+        }
+    }
+
+    fn read(self, character: char, bytes: &[u8]) -> Reading {
+        let mut reading = Reading { lengths: [None; 4], may_go_on: bytes.is_empty() };
+        let twin = match (self, character) {
+            (Self::Plain, ' ') => Some('+'),
+            (Self::Base64, '+') => Some('-'),
+            (Self::Base64, '/') => Some('_'),
+            (Self::Hex, letter) => Some(letter.to_ascii_uppercase()),
+            (Self::Plain | Self::Base64, _) => None,
+        };
+        let mut note = |slot: usize, overlap: Overlap, length: usize| match overlap {
+            Overlap::Whole => reading.lengths[slot] = Some(length),
+            Overlap::Cut => reading.may_go_on = true,
+            Overlap::None => {}
+        };
+        for spelled in std::iter::once(character).chain(twin) {
+            let mut buffer = [0; 4];
+            let utf8 = spelled.encode_utf8(&mut buffer).as_bytes();
+            note(0, overlap(utf8, bytes), utf8.len());
+            // `+` stands for a space only as it is.
+            if self != Self::Plain || spelled == character {
+                note(1, overlap_ignoring_case(&percent(utf8), bytes), utf8.len() * 3);
+            }
+        }
+        if self == Self::Plain || !character.is_ascii_alphanumeric() {
+            if let Some(short) = short_escape(character) {
+                note(2, overlap(short, bytes), short.len());
+            }
+            let long = unicode_escape(character);
+            note(3, overlap_ignoring_case(long.as_bytes(), bytes), long.len());
+        }
+        reading
+    }
+}
+
+fn first_byte(character: char) -> u8 {
+    character.encode_utf8(&mut [0; 4]).as_bytes()[0]
+}
+
+fn percent(utf8: &[u8]) -> Vec<u8> {
+    utf8.iter().flat_map(|byte| format!("%{byte:02x}").into_bytes()).collect()
+}
+
+const fn short_escape(character: char) -> Option<&'static [u8]> {
+    match character {
+        '"' => Some(br#"\""#),
+        '\\' => Some(br"\\"),
+        '/' => Some(br"\/"),
+        _ => None,
+    }
+}
+
+fn unicode_escape(character: char) -> String {
+    let mut buffer = [0; 2];
+    character.encode_utf16(&mut buffer).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Overlap {
+    /// The bytes begin with all of it.
+    Whole,
+    /// The bytes end within it.
+    Cut,
+    None,
+}
+
+fn overlap(wanted: &[u8], bytes: &[u8]) -> Overlap {
+    overlap_by(wanted, bytes, |a, b| a == b)
+}
+
+fn overlap_ignoring_case(wanted: &[u8], bytes: &[u8]) -> Overlap {
+    overlap_by(wanted, bytes, |a, b| a.eq_ignore_ascii_case(&b))
+}
+
+fn overlap_by(wanted: &[u8], bytes: &[u8], is_same: impl Fn(u8, u8) -> bool) -> Overlap {
+    let is_same = wanted.iter().zip(bytes).all(|(a, b)| is_same(*a, *b));
+    match (is_same, bytes.len() < wanted.len()) {
+        (false, _) => Overlap::None,
+        (true, true) => Overlap::Cut,
+        (true, false) => Overlap::Whole,
+    }
+}

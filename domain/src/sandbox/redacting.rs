@@ -1,0 +1,244 @@
+//! Takes secrets out of everything that comes back from a sandbox: the one way by which the domain reaches a runtime.
+//!
+//! Output is redacted while it is printed, texts and parts of files when they are read. A file that holds a secret is not
+//! handed out as a whole: neither an artifact nor a checkpoint ever has one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::egress::EgressAttempts;
+use super::model::{Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget};
+use super::ports::{OutputSink, SandboxRuntime};
+use super::redact::{RedactedStream, Redactor};
+use super::setting::Secrets;
+use super::workspace::{EntryKind, KeptDirectory, KeptFile, WorkspaceEntry};
+use crate::execution::CallContext;
+use crate::ids::SandboxId;
+
+/// A runtime from which no secret comes back: there is no way around it to the one behind. Cheap to clone.
+#[derive(Clone)]
+pub struct RedactingRuntime(Arc<dyn SandboxRuntime>);
+
+impl RedactingRuntime {
+    /// Stands before a runtime.
+    pub fn new(runtime: Arc<dyn SandboxRuntime>) -> Self {
+        Self(Arc::new(Redacting(runtime)))
+    }
+}
+
+impl std::ops::Deref for RedactingRuntime {
+    type Target = dyn SandboxRuntime;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+struct Redacting(Arc<dyn SandboxRuntime>);
+
+#[async_trait]
+impl SandboxRuntime for Redacting {
+    async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
+        self.0.create(context, request).await
+    }
+
+    async fn execute(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        timeout: Duration,
+        output: &dyn OutputSink,
+    ) -> Result<Exit, SandboxError> {
+        let sink = RedactingSink::new(output, &sandbox.setting.secrets);
+        let ended = self.0.execute(context, sandbox, program, timeout, &sink).await;
+        sink.finish().await;
+        match clean(sandbox, ended)? {
+            Exit::NotStarted(why) => Ok(Exit::NotStarted(redactor(sandbox).text(&why).into_owned())),
+            exit => Ok(exit),
+        }
+    }
+
+    async fn upload(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        bytes: Bytes,
+    ) -> Result<(), SandboxError> {
+        clean(sandbox, self.0.upload(context, sandbox, path, bytes).await)
+    }
+
+    async fn download(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Option<Bytes>, SandboxError> {
+        let redactor = redactor(sandbox);
+        // What lies across an edge of the part is seen only with what lies around it.
+        let around = redactor.reach() as u64;
+        let before = offset.min(around);
+        let wanted = limit.saturating_add(before).saturating_add(around);
+        let read = self.0.download(context, sandbox, path, offset - before, wanted).await;
+        let Some(bytes) = clean(sandbox, read)? else { return Ok(None) };
+        if redactor.is_empty() {
+            return Ok(Some(bytes));
+        }
+        let start = usize::try_from(before).unwrap_or(usize::MAX);
+        let end = start.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(Some(redactor.part(&bytes, start..end).into()))
+    }
+
+    async fn collect(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError> {
+        let mut collected = clean(sandbox, self.0.collect(context, sandbox).await)?;
+        let redactor = redactor(sandbox);
+        let found = collected.files.len();
+        collected.files.retain(|file| !redactor.is_in(file.name.as_bytes()) && !redactor.is_in(&file.bytes));
+        collected.left_out += found - collected.files.len();
+        Ok(collected)
+    }
+
+    async fn list_workspace(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+    ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
+        let mut entries = clean(sandbox, self.0.list_workspace(context, sandbox).await)?;
+        let redactor = redactor(sandbox);
+        // Neither name may come back: it is counted as something that cannot be kept.
+        for entry in entries.iter_mut().filter(|entry| redactor.is_in(entry.path.as_bytes())) {
+            entry.path = redactor.text(&entry.path).into_owned();
+            entry.kind = EntryKind::Other;
+        }
+        Ok(entries)
+    }
+
+    async fn read_file(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        limit: u64,
+    ) -> Result<Option<Bytes>, SandboxError> {
+        let read = clean(sandbox, self.0.read_file(context, sandbox, path, limit).await)?;
+        match read {
+            Some(bytes) if redactor(sandbox).is_in(&bytes) => Err(SandboxError {
+                code: "SECRET_IN_FILE",
+                message: "the file holds a credential".to_owned(),
+                sandbox_lost: false,
+            }),
+            read => Ok(read),
+        }
+    }
+
+    async fn restore_directory(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        directory: &KeptDirectory,
+    ) -> Result<(), SandboxError> {
+        clean(sandbox, self.0.restore_directory(context, sandbox, directory).await)
+    }
+
+    async fn restore_file(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        file: &KeptFile,
+        bytes: Bytes,
+    ) -> Result<(), SandboxError> {
+        clean(sandbox, self.0.restore_file(context, sandbox, file, bytes).await)
+    }
+
+    async fn put_credential(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        name: &str,
+        secret: &str,
+    ) -> Result<String, SandboxError> {
+        sandbox.setting.secrets.add(name, secret);
+        clean(sandbox, self.0.put_credential(context, sandbox, name, secret).await)
+    }
+
+    async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        clean(sandbox, self.0.remove_credentials(sandbox, names).await)
+    }
+
+    async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
+        let mut told = clean(sandbox, self.0.egress_attempts(sandbox, after).await)?;
+        let redactor = redactor(sandbox);
+        for attempt in &mut told.attempts {
+            attempt.host = redactor.text(&attempt.host).into_owned();
+        }
+        Ok(told)
+    }
+
+    async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {
+        self.0.list(target).await
+    }
+
+    async fn terminate(
+        &self,
+        target: &SandboxTarget,
+        id: SandboxId,
+        remote_id: Option<&str>,
+    ) -> Result<(), SandboxError> {
+        self.0.terminate(target, id, remote_id).await
+    }
+}
+
+fn redactor(sandbox: &LiveSandbox) -> Arc<Redactor> {
+    sandbox.setting.secrets.redactor()
+}
+
+/// An error's text may quote what a program or a file said.
+fn clean<T>(sandbox: &LiveSandbox, outcome: Result<T, SandboxError>) -> Result<T, SandboxError> {
+    outcome.map_err(|error| SandboxError { message: redactor(sandbox).text(&error.message).into_owned(), ..error })
+}
+
+/// Output on its way back; each stream is followed by itself.
+struct RedactingSink<'a> {
+    to: &'a dyn OutputSink,
+    secrets: &'a Secrets,
+    streams: [(OutputStream, Mutex<RedactedStream>); 2],
+}
+
+impl<'a> RedactingSink<'a> {
+    fn new(to: &'a dyn OutputSink, secrets: &'a Secrets) -> Self {
+        let stream = |name| (name, Mutex::new(RedactedStream::new(secrets.redactor())));
+        Self { to, secrets, streams: [stream(OutputStream::Stdout), stream(OutputStream::Stderr)] }
+    }
+
+    /// Gives out what was held back.
+    async fn finish(self) {
+        for (name, stream) in &self.streams {
+            let rest = stream.lock().unwrap_or_else(PoisonError::into_inner).finish();
+            if !rest.is_empty() {
+                self.to.output(*name, &rest).await;
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl OutputSink for RedactingSink<'_> {
+    async fn output(&self, stream: OutputStream, text: &str) {
+        let Some((_, followed)) = self.streams.iter().find(|(name, _)| *name == stream) else { return };
+        let clean = {
+            let mut followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
+            // A call beside this one may have put a further secret into the sandbox.
+            followed.follow(self.secrets.redactor());
+            followed.push(text)
+        };
+        if !clean.is_empty() {
+            self.to.output(stream, &clean).await;
+        }
+    }
+}

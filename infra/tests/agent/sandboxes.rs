@@ -1,0 +1,220 @@
+//! What a sandbox may use and reach, and for how long: credentials, egress, idle time and the quota of the tenant.
+
+use std::time::Duration;
+
+use domain::event::Event;
+use domain::execution::{ExecutionRef, StopCode};
+use domain::ids::ResourceId;
+use domain::resource::{SandboxCredential, SandboxNetwork};
+use domain::sandbox::{EgressAttempt, EgressVerdict, RevokedBecause, SandboxState};
+use domain::tool_call::ToolCallState::{Failed, Succeeded};
+use futures_util::future::join;
+
+use crate::books::Books;
+use crate::played_model::{Then, Turn, shell};
+use crate::stage::Stage;
+
+const SECRET: &str = "hunter2-hunter2-hunter2";
+
+fn shells(commands: &[&str]) -> Vec<Turn> {
+    let mut turns: Vec<_> = commands.iter().map(|command| Turn::calls("", vec![shell(command)])).collect();
+    turns.push(Turn::answer("Done."));
+    turns
+}
+
+async fn with_credential(ttl_seconds: u32) -> (Stage, ResourceId) {
+    let mut stage = Stage::new().await;
+    let credential_id = stage.add_credential("token", SECRET).await;
+    let named = SandboxCredential { credential_id, name: "TOKEN".to_owned(), ttl_seconds };
+    stage.change_profile(|profile| profile.credentials = vec![named]).await;
+    (stage, credential_id)
+}
+
+/// Everything that is kept of a run, as text.
+async fn kept(stage: &Stage, execution: ExecutionRef) -> String {
+    let books = Books::read(stage, execution).await;
+    let log: Vec<_> = books.log.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+    format!("{log:?} {:?} {:?} {:?}", books.transcript, books.asked, stage.artifacts.texts())
+}
+
+async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+    for _ in 0..500 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("not in time: {what}");
+}
+
+#[tokio::test]
+async fn a_credential_is_there_for_one_call_and_never_comes_back() {
+    let (stage, _) = with_credential(300).await;
+    let execution = stage.start(shells(&["leak", "ls"])).await;
+    stage.finish(execution).await;
+    let books = Books::closed(&stage, execution).await;
+    assert_eq!(books.tool_ends(), [(Succeeded, ""), (Succeeded, "")]);
+    assert_eq!(stage.sandbox.credentials(), Vec::<String>::new());
+    let settings = stage.sandbox.settings();
+    let paths: Vec<_> = settings.iter().map(|setting| setting.environment["TOKEN_FILE"].clone()).collect();
+    assert_ne!(paths[0], paths[1]);
+    assert!(paths.iter().all(|path| path.ends_with("/TOKEN") && !path.starts_with("/workspace")), "{paths:?}");
+    let kept = kept(&stage, execution).await;
+    assert!(!kept.contains("hunter2"), "{kept}");
+    assert!(books.asked[1].results[0].contains("[redacted: TOKEN]"), "{:?}", books.asked[1]);
+    // The program had put it into a file of the workspace as well, which is not kept.
+    assert!(
+        books
+            .log
+            .iter()
+            .any(|record| matches!(&record.event, Event::WarningRaised { code, .. } if code == "WORKSPACE_NOT_KEPT"))
+    );
+    let issued = stage.stores.reader.issued_credentials(execution).await.unwrap();
+    let revoked: Vec<_> = issued.iter().map(|issued| issued.revoked.map(|(_, because)| because)).collect();
+    assert_eq!(revoked, [Some(RevokedBecause::CallEnded); 2]);
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn a_revoked_grant_stops_the_next_call() {
+    let (stage, credential) = with_credential(300).await;
+    let held = Turn { then: Then::IsHeld, ..Turn::calls("", vec![shell("leak two")]) };
+    let turns = vec![Turn::calls("", vec![shell("leak one")]), held, Turn::answer("Done.")];
+    let execution = stage.start(turns).await;
+    let claimed = stage.claim(execution).await;
+    let has_ended = async || Books::read(&stage, execution).await.tool_ends() == [(Succeeded, "")];
+    let watch = async {
+        until("the first call", has_ended).await;
+        stage.revoke(credential).await;
+        stage.model.release();
+    };
+    join(stage.run(claimed), watch).await;
+    let books = Books::closed(&stage, execution).await;
+    assert_eq!(books.tool_ends(), [(Succeeded, ""), (Failed, "ACCESS_DENIED")]);
+    assert_eq!(stage.sandbox.commands("leak two"), Vec::<String>::new());
+    assert_eq!(stage.stores.reader.issued_credentials(execution).await.unwrap().len(), 1);
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn a_credential_goes_when_its_time_is_over() {
+    let (stage, _) = with_credential(0).await;
+    let execution = stage.start(shells(&["gate"])).await;
+    let claimed = stage.claim(execution).await;
+    let watch = async {
+        until("the command", async || !stage.sandbox.commands("gate").is_empty()).await;
+        until("its removal", async || stage.sandbox.credentials().is_empty()).await;
+        stage.sandbox.open(1);
+    };
+    join(stage.run(claimed), watch).await;
+    let issued = stage.stores.reader.issued_credentials(execution).await.unwrap();
+    assert!(matches!(issued[0].revoked, Some((_, RevokedBecause::Expired))), "{issued:?}");
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn a_secret_that_could_not_be_redacted_is_not_lent() {
+    let mut stage = Stage::new().await;
+    let credential_id = stage.add_credential("pin", "1234").await;
+    let named = SandboxCredential { credential_id, name: "PIN".to_owned(), ttl_seconds: 300 };
+    stage.change_profile(|profile| profile.credentials = vec![named]).await;
+    let execution = stage.start(shells(&["leak"])).await;
+    stage.finish(execution).await;
+    let books = Books::closed(&stage, execution).await;
+    assert_eq!(books.tool_ends(), [(Failed, "CREDENTIAL_UNFIT")]);
+    assert_eq!(stage.sandbox.commands("leak"), Vec::<String>::new());
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn attempts_become_events_of_the_call_that_made_them() {
+    let mut stage = Stage::new().await;
+    stage
+        .change_profile(|profile| {
+            profile.network = SandboxNetwork::Hosts;
+            profile.network_hosts = vec!["api.example.com".to_owned()];
+        })
+        .await;
+    let attempt = |host: &str, verdict, reason: Option<&str>| EgressAttempt {
+        call: None,
+        host: host.to_owned(),
+        port: Some(443),
+        verdict,
+        reason: reason.map(str::to_owned),
+    };
+    stage.sandbox.attempt(attempt("api.example.com", EgressVerdict::Allowed, None));
+    for _ in 0..300 {
+        stage.sandbox.attempt(attempt("evil.example", EgressVerdict::Denied, Some("not_listed")));
+    }
+    let execution = stage.start(shells(&["ls", "ls"])).await;
+    stage.finish(execution).await;
+    let books = Books::closed(&stage, execution).await;
+    let first = books.tool_calls().next().unwrap().id;
+    let told: Vec<_> = books
+        .log
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::SandboxEgress { tool_call_id, host, verdict, .. } => Some((*tool_call_id, host.as_str(), *verdict)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told.len(), 200, "a call tells so many at most, and each attempt once");
+    assert_eq!(told[0], (first, "api.example.com", EgressVerdict::Allowed));
+    assert_eq!(told[1], (first, "evil.example", EgressVerdict::Denied));
+    let warned = |record: &&domain::event::EventRecord| matches!(&record.event, Event::WarningRaised { code, .. } if code == "EGRESS_LEFT_OUT");
+    assert_eq!(books.log.iter().filter(warned).count(), 1);
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn an_idle_sandbox_is_given_up_and_the_next_tool_gets_its_workspace() {
+    let mut stage = Stage::new().await;
+    stage.change_profile(|profile| profile.idle_ttl_seconds = Some(0)).await;
+    let held = Turn { then: Then::IsHeld, ..Turn::calls("", vec![shell("ls")]) };
+    let turns = vec![Turn::calls("", vec![shell("put a one")]), held, Turn::answer("Done.")];
+    let execution = stage.start(turns).await;
+    let claimed = stage.claim(execution).await;
+    let states = async || {
+        let sandboxes = stage.stores.reader.sandboxes(execution.scope(), &[execution.id]).await.unwrap();
+        sandboxes.into_iter().map(|(_, sandbox)| sandbox.state).collect::<Vec<_>>()
+    };
+    let watch = async {
+        until("its end", async || states().await == [SandboxState::KillPending]).await;
+        let strays = stage.ports.executions.stray_sandboxes(10).await.unwrap();
+        assert_eq!(strays.len(), 1, "the reaper finds it while the execution runs");
+        stage.model.release();
+    };
+    join(stage.run(claimed), watch).await;
+    let books = Books::read(&stage, execution).await;
+    assert_eq!(books.code(), StopCode::FinalAnswer);
+    let result = &books.asked[2].results[0];
+    assert!(result.starts_with("a=one\n[The sandbox is a new one"), "{result}");
+    crate::failpoints::sweep(&stage).await;
+    assert!(states().await.iter().all(|state| *state == SandboxState::Gone), "{:?}", states().await);
+    assert_eq!(stage.sandbox.live(), 0);
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn a_call_beyond_the_quota_fails_and_the_run_goes_on() {
+    let mut stage = Stage::new().await;
+    stage.allow_sandboxes(1);
+    let first = stage.start(shells(&["gate"])).await;
+    let claimed = stage.claim(first).await;
+    let second = async {
+        until("the first sandbox", async || !stage.sandbox.commands("gate").is_empty()).await;
+        let second = stage.start(shells(&["ls", "ls"])).await;
+        stage.finish(second).await;
+        let books = Books::closed(&stage, second).await;
+        assert_eq!(books.tool_ends(), [(Failed, "SANDBOX_QUOTA_EXCEEDED"), (Failed, "SANDBOX_QUOTA_EXCEEDED")]);
+        assert_eq!(books.code(), StopCode::FinalAnswer);
+        let rows = stage.stores.reader.sandboxes(second.scope(), &[second.id]).await.unwrap();
+        assert_eq!((rows.len(), stage.sandbox.live()), (0, 1), "no row, and no server was asked");
+        stage.sandbox.open(1);
+    };
+    join(stage.run(claimed), second).await;
+    let third = stage.start(shells(&["ls"])).await;
+    stage.finish(third).await;
+    assert_eq!(Books::closed(&stage, third).await.tool_ends(), [(Succeeded, "")]);
+    stage.close().await;
+}

@@ -1,0 +1,237 @@
+//! From what a profile may reach to what a server is told, and which servers cannot hold it.
+//!
+//! Rule: nothing is left to a server's default. A network that is to be closed is written out whole; a server that cannot
+//! close it is refused before anything is made there.
+
+use std::collections::BTreeMap;
+
+use domain::resource::{EgressEnforcement, SandboxNetwork, SandboxProfileSpec, SandboxTier, SecureRuntime};
+use domain::sandbox::{EgressAttempt, EgressAttempts, EgressVerdict, SandboxError, SandboxTarget, Setting};
+
+use super::failure::failure;
+use crate::opensandbox::{Attempt, Attempts, EgressAction, EgressRule, NetworkPolicy, Sandbox, SandboxInfo};
+
+/// What is no public network: private, shared, loopback, link-local with the metadata services, special and multicast
+/// ranges, and the names inside clusters and clouds.
+const NOT_PUBLIC: [&str; 23] = [
+    "0.0.0.0/8",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+    "192.168.0.0/16",
+    "198.18.0.0/15",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+    "::/127",
+    "::ffff:0:0/96",
+    "64:ff9b::/96",
+    "2002::/16",
+    "fc00::/7",
+    "fe80::/10",
+    "ff00::/8",
+    "localhost",
+    "*.internal",
+    "*.local",
+    "*.svc",
+    "kubernetes.default",
+];
+
+const PROXY_EXTENSION: &str = "vitrine.proxy";
+const PROXY_BASE: &str = "http://127.0.0.1:";
+
+/// The policy of a new sandbox. None only where leaving it out closes what is to be closed.
+pub(super) fn policy(
+    target: &SandboxTarget,
+    profile: &SandboxProfileSpec,
+) -> Result<Option<NetworkPolicy>, SandboxError> {
+    match (target.tier, profile.network) {
+        // The local runtime has no network but what a policy opens.
+        (SandboxTier::Local, SandboxNetwork::None) => Ok(None),
+        (SandboxTier::Local, _) => Ok(Some(written_out(profile))),
+        (SandboxTier::Remote, network) => {
+            let is_sent = is_sent(target, network)?;
+            Ok(is_sent.then(|| written_out(profile)))
+        }
+    }
+}
+
+/// Whether the policy is sent: a cluster's own rule takes none.
+fn is_sent(target: &SandboxTarget, network: SandboxNetwork) -> Result<bool, SandboxError> {
+    let is_gvisor = target.secure_runtime == SecureRuntime::Gvisor;
+    match (target.egress, network) {
+        (None, _) => Err(refused(
+            "egress_not_declared",
+            "the sandbox connection does not say what keeps sandboxes from the network; publish a version of it with egress",
+        )),
+        (Some(EgressEnforcement::Sidecar), _) if is_gvisor => Err(refused(
+            "spec_refused",
+            "egress: the sidecar cannot run in gVisor; choose a server with Kata, or the network PUBLIC on one whose \
+             cluster closes the private ranges",
+        )),
+        (Some(EgressEnforcement::Sidecar), _) => Ok(true),
+        (Some(EgressEnforcement::Cni), SandboxNetwork::Public) => Ok(false),
+        (Some(EgressEnforcement::Cni), SandboxNetwork::None | SandboxNetwork::Hosts) => Err(refused(
+            "spec_refused",
+            "network: a rule of the cluster leaves the public network open; choose the network PUBLIC, or a server with \
+             the egress sidecar",
+        )),
+    }
+}
+
+fn written_out(profile: &SandboxProfileSpec) -> NetworkPolicy {
+    match profile.network {
+        SandboxNetwork::None => NetworkPolicy::deny_all(),
+        SandboxNetwork::Hosts => NetworkPolicy::allow_only(profile.network_hosts.iter().map(String::as_str)),
+        SandboxNetwork::Public => {
+            NetworkPolicy { default_action: EgressAction::Allow, egress: NOT_PUBLIC.map(EgressRule::deny).into() }
+        }
+    }
+}
+
+/// Where programs of a sandbox reach the filtering proxy, as the local runtime tells it.
+pub(super) fn proxy(info: &SandboxInfo) -> Option<String> {
+    let proxy = info.extensions.get(PROXY_EXTENSION)?;
+    // It becomes a variable of every program: only what can be nothing else is taken.
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    proxy.strip_prefix(PROXY_BASE).is_some_and(is_port).then(|| proxy.clone())
+}
+
+/// What programs tried to reach behind this place.
+pub(super) async fn attempts(remote: &Sandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
+    let Attempts { attempts, next } = remote.egress_attempts(after).await.map_err(|error| failure(&error))?;
+    let attempts = attempts.into_iter().map(|Attempt { user, host, port, is_allowed, reason }| EgressAttempt {
+        call: user.and_then(|user| user.parse().ok()),
+        host,
+        port,
+        verdict: if is_allowed { EgressVerdict::Allowed } else { EgressVerdict::Denied },
+        reason,
+    });
+    Ok(EgressAttempts { attempts: attempts.collect(), next })
+}
+
+/// The variables that programs of a call get from the profile, from its credentials, and for the proxy. The call is the
+/// proxy's user, so that it knows whose an attempt is.
+pub(super) fn environment(setting: &Setting, proxy: Option<&str>) -> BTreeMap<String, String> {
+    let mut environment = setting.environment.clone();
+    if let Some(port) = proxy.and_then(|proxy| proxy.strip_prefix(PROXY_BASE)) {
+        let user = setting.call.map(|call| format!("{call}:x@")).unwrap_or_default();
+        let url = format!("http://{user}127.0.0.1:{port}");
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
+            environment.insert(name.to_owned(), url.clone());
+        }
+        for name in ["NO_PROXY", "no_proxy"] {
+            environment.insert(name.to_owned(), String::new());
+        }
+    }
+    environment
+}
+
+/// Nothing was asked of the server: what is wanted cannot be had there.
+pub(super) fn refused(code: &'static str, why: &str) -> SandboxError {
+    SandboxError { code, message: why.to_owned(), sandbox_lost: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::ids::ResourceId;
+    use domain::resource::SandboxRoute;
+
+    use super::*;
+
+    const NETWORKS: [SandboxNetwork; 3] = [SandboxNetwork::None, SandboxNetwork::Hosts, SandboxNetwork::Public];
+
+    fn policy_of(
+        tier: SandboxTier,
+        (runtime, egress): (SecureRuntime, Option<EgressEnforcement>),
+        network: SandboxNetwork,
+    ) -> Result<Option<NetworkPolicy>, &'static str> {
+        let target = SandboxTarget {
+            tier,
+            base_url: "https://sandboxes.example".to_owned(),
+            api_key: None,
+            allow_plaintext: false,
+            endpoint_hosts: Vec::new(),
+            route: SandboxRoute::Direct,
+            secure_access: false,
+            secure_runtime: runtime,
+            egress,
+        };
+        let profile = SandboxProfileSpec {
+            connection_id: ResourceId::from_bits(1),
+            image: "vitrine/code".to_owned(),
+            cpu_millis: 1000,
+            memory_bytes: 1,
+            disk_bytes: 1,
+            pids: 1,
+            ttl_seconds: 60,
+            idle_ttl_seconds: None,
+            network,
+            network_hosts: vec!["api.example.com".to_owned()],
+            user: None,
+            environment: BTreeMap::new(),
+            credentials: Vec::new(),
+            command_timeout_ms: 1,
+        };
+        policy(&target, &profile).map_err(|error| error.code)
+    }
+
+    /// Row 62 and S16: a deny default is always sent, and read as one.
+    #[test]
+    fn a_closed_network_is_always_written_out() {
+        for runtime in [SecureRuntime::Runc, SecureRuntime::Kata] {
+            let sidecar = (runtime, Some(EgressEnforcement::Sidecar));
+            let [none, hosts, public] =
+                NETWORKS.map(|network| policy_of(SandboxTier::Remote, sidecar, network).unwrap());
+            assert_eq!(none, Some(NetworkPolicy::deny_all()));
+            assert_eq!(hosts, Some(NetworkPolicy::allow_only(["api.example.com"])));
+            let public = public.unwrap();
+            assert_eq!(public.default_action, EgressAction::Allow);
+            assert!(public.egress.iter().all(|rule| rule.action == EgressAction::Deny));
+            assert_eq!(public.verdict("metadata.google.internal"), EgressAction::Deny);
+            assert_eq!(public.verdict("example.com"), EgressAction::Allow);
+        }
+    }
+
+    /// S15 and S16: gVisor with a closed or host-list network is refused; the open one on an attested cluster has no policy.
+    #[test]
+    fn a_cluster_rule_holds_the_public_network_alone() {
+        for runtime in [SecureRuntime::Gvisor, SecureRuntime::Runc, SecureRuntime::Kata] {
+            let cni = (runtime, Some(EgressEnforcement::Cni));
+            let outcomes = NETWORKS.map(|network| policy_of(SandboxTier::Remote, cni, network));
+            assert_eq!(outcomes, [Err("spec_refused"), Err("spec_refused"), Ok(None)]);
+        }
+    }
+
+    #[test]
+    fn a_server_that_cannot_hold_it_is_refused() {
+        for network in NETWORKS {
+            let gvisor = (SecureRuntime::Gvisor, Some(EgressEnforcement::Sidecar));
+            assert_eq!(policy_of(SandboxTier::Remote, gvisor, network), Err("spec_refused"));
+            let silent = (SecureRuntime::Kata, None);
+            assert_eq!(policy_of(SandboxTier::Remote, silent, network), Err("egress_not_declared"));
+        }
+    }
+
+    #[test]
+    fn the_proxy_knows_the_call_by_its_user() {
+        let call = domain::ids::ToolCallId::from_bits(7);
+        let declared = ("RUST_LOG".to_owned(), "info".to_owned());
+        let setting = Setting { call: Some(call), environment: [declared].into(), ..Setting::default() };
+        let environment = environment(&setting, Some("http://127.0.0.1:3128"));
+        assert_eq!(environment["HTTPS_PROXY"], format!("http://{call}:x@127.0.0.1:3128"));
+        assert_eq!((environment["NO_PROXY"].as_str(), environment["RUST_LOG"].as_str()), ("", "info"));
+        assert!(!super::environment(&setting, None).contains_key("HTTP_PROXY"));
+    }
+
+    #[test]
+    fn the_local_runtime_is_told_what_to_open() {
+        let local = (SecureRuntime::Runc, None);
+        let policies = NETWORKS.map(|network| policy_of(SandboxTier::Local, local, network).unwrap());
+        assert_eq!(policies[0], None);
+        assert_eq!(policies[1], Some(NetworkPolicy::allow_only(["api.example.com"])));
+        assert!(policies[2].is_some());
+    }
+}
