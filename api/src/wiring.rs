@@ -101,10 +101,8 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let local_sandbox = open_local_sandbox(config, &data_dir, &*entropy)?;
     let shared = Arc::new(store.clone());
     let live = Live::new(shared.clone());
-    let executions: Arc<dyn ExecutionStore> = shared.clone();
-    let reader: Arc<dyn ExecutionReader> = shared.clone();
-    let resources: Arc<dyn ResourceStore> = shared.clone();
-    let access: Arc<dyn AccessStore> = shared.clone();
+    let (executions, reader): (Arc<dyn ExecutionStore>, Arc<dyn ExecutionReader>) = (shared.clone(), shared.clone());
+    let (resources, access): (Arc<dyn ResourceStore>, Arc<dyn AccessStore>) = (shared.clone(), shared.clone());
     let authorizer = Arc::new(Authorizer::new(access.clone())?);
     let (log_writer, log_handle) = log_writer(executions.clone(), clock.clone());
     let links =
