@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use domain::ids::TenantId;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -34,10 +35,34 @@ pub struct Config {
     pub retention: Option<Duration>,
     /// Whether this process starts a local sandbox runtime.
     pub local_sandbox: bool,
+    /// Which tenants it makes sandboxes for.
+    pub local_tenants: LocalTenants,
     /// Sandboxes that a tenant may have at one time.
     pub sandboxes_per_tenant: u32,
     /// The model of the demo, when the environment names one.
     pub demo_model: Option<DemoModel>,
+}
+
+/// Who may have sandboxes that share this machine's kernel with the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LocalTenants {
+    /// Everybody: the server is not in production.
+    All,
+    /// In production, those that are named and nobody else.
+    Named(Vec<TenantId>),
+}
+
+impl LocalTenants {
+    /// Why a tenant may not; None when it may.
+    pub fn refusal(&self, tenant: TenantId) -> Option<String> {
+        match self {
+            Self::Named(named) if !named.contains(&tenant) => Some(format!(
+                "this server is in production, where sandboxes of the local tier are only for the tenants that \
+                 sandbox.local_tenants names; use a remote sandbox connection, or name {tenant} there"
+            )),
+            Self::All | Self::Named(_) => None,
+        }
+    }
 }
 
 /// A real model for the demo.
@@ -80,6 +105,7 @@ struct Raw {
 #[serde(deny_unknown_fields, default)]
 struct RawServer {
     listen: Option<String>,
+    production: Option<bool>,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
@@ -104,6 +130,7 @@ struct RawWorker {
 #[serde(deny_unknown_fields, default)]
 struct RawSandbox {
     local: Option<bool>,
+    local_tenants: Vec<String>,
     per_tenant: Option<u32>,
 }
 
@@ -120,6 +147,7 @@ const KNOWN_VARIABLES: &[&str] = &[
     "VITRINE_ACCOUNT_WAIT_SECONDS",
     "VITRINE_RETENTION_DAYS",
     "VITRINE_LOCAL_SANDBOX",
+    "VITRINE_PRODUCTION",
     "VITRINE_SANDBOXES_PER_TENANT",
     "VITRINE_MODEL",
     "VITRINE_API_KEY",
@@ -169,7 +197,8 @@ impl Config {
                 &mut faults,
             )),
             retention: retention(environment, raw.worker.retention_days, &mut faults),
-            local_sandbox: flag(environment, "VITRINE_LOCAL_SANDBOX", raw.sandbox.local, &mut faults),
+            local_sandbox: flag(environment, "VITRINE_LOCAL_SANDBOX", raw.sandbox.local, true, &mut faults),
+            local_tenants: local_tenants(environment, raw.server.production, &raw.sandbox.local_tenants, &mut faults),
             sandboxes_per_tenant: number(
                 environment,
                 "VITRINE_SANDBOXES_PER_TENANT",
@@ -297,14 +326,38 @@ fn retention(environment: &BTreeMap<String, String>, raw: Option<u64>, faults: &
     (days > 0).then(|| Duration::from_hours(24 * days))
 }
 
-fn flag(environment: &BTreeMap<String, String>, variable: &str, raw: Option<bool>, faults: &mut Vec<String>) -> bool {
+fn local_tenants(
+    environment: &BTreeMap<String, String>,
+    production: Option<bool>,
+    named: &[String],
+    faults: &mut Vec<String>,
+) -> LocalTenants {
+    let mut parse = |text: &String| {
+        let tenant = text.parse();
+        if tenant.is_err() {
+            faults.push(format!("sandbox.local_tenants must hold ids of tenants, like ten_0123, and not {text}"));
+        }
+        tenant.ok()
+    };
+    let named = named.iter().filter_map(&mut parse).collect();
+    let is_production = flag(environment, "VITRINE_PRODUCTION", production, false, faults);
+    if is_production { LocalTenants::Named(named) } else { LocalTenants::All }
+}
+
+fn flag(
+    environment: &BTreeMap<String, String>,
+    variable: &str,
+    raw: Option<bool>,
+    default: bool,
+    faults: &mut Vec<String>,
+) -> bool {
     match environment.get(variable).map(String::as_str) {
-        None => raw.unwrap_or(true),
+        None => raw.unwrap_or(default),
         Some("true" | "1") => true,
         Some("false" | "0") => false,
         Some(_) => {
             faults.push(format!("{variable} must be true or false"));
-            true
+            default
         }
     }
 }
@@ -392,6 +445,23 @@ mod tests {
         assert_eq!(days("[worker]\nretention_days = 7\n"), Some(7));
         assert_eq!(days("[worker]\nretention_days = 0\n"), None);
         assert!(load("", &[("VITRINE_RETENTION_DAYS", "-1")]).unwrap_err().contains("VITRINE_RETENTION_DAYS"));
+    }
+
+    #[test]
+    fn in_production_the_local_tier_is_for_named_tenants() {
+        let [named, other] = [7, 8].map(TenantId::from_bits);
+        let refusal = |file: &str, variables: &[(&str, &str)]| {
+            let tenants = load(file, variables).unwrap().local_tenants;
+            [named, other].map(|tenant| tenants.refusal(tenant))
+        };
+        let names = format!("[sandbox]\nlocal_tenants = ['{named}']\n");
+        assert_eq!(refusal(&names, &[]), [None, None]);
+        let [first, second] = refusal(&format!("[server]\nproduction = true\n{names}"), &[]);
+        assert_eq!(first, None);
+        assert!(second.unwrap().contains(&other.to_string()));
+        assert!(refusal("", &[("VITRINE_PRODUCTION", "true")])[0].is_some());
+        let fault = load("[sandbox]\nlocal_tenants = ['Local']\n", &[]).unwrap_err();
+        assert!(fault.contains("sandbox.local_tenants") && fault.contains("Local"), "{fault}");
     }
 
     #[test]

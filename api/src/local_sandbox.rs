@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::clock::Entropy;
+use domain::ids::TenantId;
 use sandbox::manager::LocalTier;
 use secrecy::SecretString;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -13,6 +14,8 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
+
+use crate::config::LocalTenants;
 
 const START_WITHIN: Duration = Duration::from_secs(15);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -33,11 +36,12 @@ pub struct LocalSandbox {
     key: SecretString,
     key_file: PathBuf,
     state_dir: PathBuf,
+    tenants: LocalTenants,
 }
 
 impl LocalSandbox {
     /// Prepares a runtime whose files lie below the data directory. A fresh key is written for each start.
-    pub fn new(data_dir: &Path, entropy: &dyn Entropy) -> std::io::Result<Self> {
+    pub fn new(data_dir: &Path, entropy: &dyn Entropy, tenants: LocalTenants) -> std::io::Result<Self> {
         let mut bytes = [0_u8; 32];
         entropy.fill(&mut bytes);
         let key = data_encoding::HEXLOWER.encode(&bytes);
@@ -48,6 +52,7 @@ impl LocalSandbox {
             key: key.into(),
             key_file,
             state_dir: data_dir.join("sandboxes"),
+            tenants,
         })
     }
 
@@ -58,6 +63,7 @@ impl LocalSandbox {
             key: SecretString::default(),
             key_file: PathBuf::new(),
             state_dir: PathBuf::new(),
+            tenants: LocalTenants::All,
         }
     }
 
@@ -131,6 +137,10 @@ async fn end(mut child: Child) {
 
 #[async_trait]
 impl LocalTier for LocalSandbox {
+    fn refusal(&self, tenant: TenantId) -> Option<String> {
+        self.tenants.refusal(tenant)
+    }
+
     async fn connection(&self) -> Result<(Url, SecretString), String> {
         let mut standing = self.standing.subscribe();
         let settled =

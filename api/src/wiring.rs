@@ -85,7 +85,7 @@ fn open_local_sandbox(
     entropy: &dyn Entropy,
 ) -> Result<Arc<LocalSandbox>, WiringError> {
     Ok(Arc::new(match config.local_sandbox {
-        true => LocalSandbox::new(data_dir.path(), entropy)?,
+        true => LocalSandbox::new(data_dir.path(), entropy, config.local_tenants.clone())?,
         false => LocalSandbox::none(),
     }))
 }

@@ -63,6 +63,27 @@ async fn a_killed_runtime_leaves_nothing_after_the_next_start() {
     assert!(next.wait().unwrap().success());
 }
 
+/// Also of one whose processes could not die, because they were frozen.
+#[tokio::test]
+async fn a_paused_sandbox_does_not_outlive_its_runtime_for_long() {
+    let mut host = Host::start();
+    let sandbox = host.sandbox(json!({})).await;
+    sandbox.start(json!({ "command": "while :; do :; done", "background": true })).await.text().await.unwrap();
+    let pause = host.request(reqwest::Method::POST, &format!("/v1/sandboxes/{}/pause", sandbox.id));
+    assert_eq!(pause.send().await.unwrap().status(), reqwest::StatusCode::ACCEPTED);
+    let left = records(&host);
+    host.child.kill().unwrap();
+    host.child.wait().unwrap();
+    let mut next = start_again(&host.state, &host.state.with_file_name("key"));
+    let mut url = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(next.stdout.take().unwrap()), &mut url).unwrap();
+    assert!(url.starts_with("http://"));
+    until("every process is gone", async || left.iter().all(|(pid, _)| !is_alive(*pid))).await;
+    assert!(left.iter().flat_map(|(_, cgroups)| cgroups).all(|path| !path.exists()));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&next), rustix::process::Signal::TERM).unwrap();
+    assert!(next.wait().unwrap().success());
+}
+
 #[tokio::test]
 async fn an_orderly_stop_removes_everything() {
     let mut host = Host::start();

@@ -10,6 +10,7 @@ use local_support::{Host, body, outcome, until};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+/// Rows 33, 34, 36 and 41.
 #[tokio::test]
 async fn streams_output_exactly() {
     let host = Host::start();
@@ -29,6 +30,7 @@ async fn streams_output_exactly() {
     assert_eq!(lines, (1..=100_000).map(|n| format!("{n}\n")).collect::<String>());
 }
 
+/// Rows 31 and 35.
 #[tokio::test]
 async fn uses_the_stated_wire() {
     let host = Host::start();
@@ -41,6 +43,22 @@ async fn uses_the_stated_wire() {
     assert!(silent.events.iter().filter(|event| event["type"] == "ping").count() >= 2);
 }
 
+/// Row 41.
+#[tokio::test]
+async fn speaks_the_older_wire_when_asked() {
+    let host = Host::start();
+    let sandbox = host.sandbox(json!({ "extensions": { "vitrine.output_wire": "stripped" } })).await;
+    let run = sandbox.run("printf 'a\\n\\nb\\r\\n1%%\\r2%%\\rend'").await;
+    let texts: Vec<_> = run.events.iter().filter(|e| e["type"] == "stdout").map(|e| e["text"].clone()).collect();
+    assert_eq!(texts, ["a", "\n", "b", "1%", "2%", "end"]);
+    let many = sandbox.run("seq 20000").await;
+    assert_eq!(many.events.iter().filter(|event| event["type"] == "stdout").count(), 20_000);
+    let wrong =
+        host.post("/v1/sandboxes", local_support::order(json!({ "extensions": { "vitrine.output_wire": "x" } })));
+    assert_eq!(wrong.await.0, StatusCode::BAD_REQUEST);
+}
+
+/// Rows 46 and 47.
 #[tokio::test]
 async fn checks_requests() {
     let host = Host::start();
@@ -97,6 +115,7 @@ async fn runs_with_what_it_is_given() {
     assert_eq!(names, allowed, "nothing may be inherited from the host");
 }
 
+/// Row 45.
 #[tokio::test]
 async fn a_timeout_leaves_no_process() {
     let host = Host::start();
@@ -112,6 +131,7 @@ async fn a_timeout_leaves_no_process() {
     assert_eq!(sandbox.run("test -e /tmp/late").await.exit, 1);
 }
 
+/// Rows 44, 48 and 49.
 #[tokio::test]
 async fn an_interrupt_ends_the_tree() {
     let host = Host::start();
@@ -136,6 +156,7 @@ async fn an_interrupt_ends_the_tree() {
     assert_eq!(sandbox.get("/command/status/none").await.0, StatusCode::NOT_FOUND);
 }
 
+/// Row 50.
 #[tokio::test]
 async fn background_output_is_read_by_cursor() {
     let host = Host::start();
@@ -200,6 +221,7 @@ async fn a_stream_is_cut_when_its_sandbox_ends() {
     assert!(rest.is_err(), "a cut stream must not look like a complete one: {rest:?}");
 }
 
+/// Row 60.
 #[tokio::test]
 async fn sessions_keep_directory_and_exports() {
     let host = Host::start();

@@ -462,6 +462,7 @@ async fn attempts_are_told_with_their_user_and_a_cursor() {
     assert!(tried["bytes"]["received"].as_u64().unwrap() > 6);
 }
 
+/// Row 61.
 #[tokio::test]
 async fn the_policy_is_shown_and_changed_while_the_sandbox_runs() {
     let origin = hello();

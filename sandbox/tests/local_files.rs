@@ -52,6 +52,7 @@ async fn odd_names_and_bytes_make_the_round_trip() {
     assert_eq!(listed, expected);
 }
 
+/// Row 55.
 #[tokio::test]
 async fn serves_ranges() {
     let host = Host::start();
@@ -84,6 +85,28 @@ async fn serves_ranges() {
 }
 
 #[tokio::test]
+async fn serves_lines() {
+    let host = Host::start();
+    let sandbox = host.sandbox(json!({})).await;
+    sandbox.upload("/workspace/lines", b"one\r\ntwo\n\nfour\nfive", 600).await;
+    let get = async |query: &str| {
+        let path = format!("/files/download?path=/workspace/lines&{query}");
+        let response = sandbox.request(Method::GET, &path).send().await.unwrap();
+        assert_eq!(response.headers()["content-type"], "text/plain; charset=utf-8");
+        response.text().await.unwrap()
+    };
+    assert_eq!(get("offset=2&limit=2").await, "two\n");
+    assert_eq!(get("limit=2").await, "one\ntwo");
+    assert_eq!(get("offset=4").await, "four\nfive");
+    assert_eq!(get("offset=9").await, "");
+    for (query, range) in [("offset=0", None), ("limit=0", None), ("offset=x", None), ("offset=1", Some("bytes=0-1"))] {
+        let request = sandbox.request(Method::GET, &format!("/files/download?path=/workspace/lines&{query}"));
+        let request = range.into_iter().fold(request, |request, range| request.header("Range", range));
+        assert_eq!(body(request.send().await.unwrap()).await.0, StatusCode::BAD_REQUEST, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn large_files_pass_through_bounded_memory() {
     let host = Host::start();
     let sandbox = host.sandbox(json!({ "resourceLimits": { "disk": "256Mi" } })).await;
@@ -93,6 +116,7 @@ async fn large_files_pass_through_bounded_memory() {
     assert!(host.memory_kib("VmHWM") < 80_000, "{} KiB", host.memory_kib("VmHWM"));
 }
 
+/// Row 52.
 #[tokio::test]
 async fn uploads_are_checked_and_replace_in_one_step() {
     let host = Host::start();
@@ -124,6 +148,7 @@ async fn uploads_are_checked_and_replace_in_one_step() {
     );
 }
 
+/// Rows 53, 54, 56, 57 and 58.
 #[tokio::test]
 async fn looks_at_and_changes_files() {
     let host = Host::start();
@@ -177,9 +202,14 @@ async fn looks_at_and_changes_files() {
     assert_eq!(sandbox.delete("/files?path=deep/er/one&path=none").await.0, StatusCode::OK);
     assert_eq!(sandbox.delete("/files?path=deep").await.0, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(sandbox.delete("/directories?path=deep&path=none").await.0, StatusCode::OK);
+    assert_eq!(sandbox.delete("/directories").await.0, StatusCode::OK);
+    assert_eq!(sandbox.get("/files/info").await, (StatusCode::OK, json!({})));
+    let newer = sandbox.get("/v1/filesystem/1000/1000/files/info?path=a").await;
+    assert_eq!(newer, (StatusCode::NOT_FOUND, json!("404 page not found")));
     assert_eq!(sandbox.run("test -e deep").await.exit, 1);
 }
 
+/// Row 59.
 #[tokio::test]
 async fn measures_the_sandbox_and_not_the_host() {
     let host = Host::start();

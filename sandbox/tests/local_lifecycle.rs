@@ -8,6 +8,7 @@ use local_support::{Host, KEY, body, order, until};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+/// Rows 1 and 2.
 #[tokio::test]
 async fn asks_for_the_key() {
     let host = Host::start();
@@ -24,6 +25,7 @@ async fn asks_for_the_key() {
     }
 }
 
+/// Row 64.
 #[tokio::test]
 async fn refuses_foreign_hosts_and_origins() {
     let host = Host::start();
@@ -41,6 +43,7 @@ async fn refuses_foreign_hosts_and_origins() {
     }
 }
 
+/// Row 3.
 #[tokio::test]
 async fn answers_with_request_ids() {
     let host = Host::start();
@@ -48,10 +51,13 @@ async fn answers_with_request_ids() {
     assert_eq!(made.headers()["x-request-id"].len(), 32);
     let echoed = host.request(Method::GET, "/v1/sandboxes").header("X-Request-ID", "mine").send().await.unwrap();
     assert_eq!(echoed.headers()["x-request-id"], "mine");
-    let refused = host.client.get(format!("{}/v1/sandboxes", host.url)).send().await.unwrap();
-    assert!(refused.headers().contains_key("x-request-id"));
+    for path in ["/v1/sandboxes", "/v1/nothing", "/health"] {
+        let answer = host.client.get(format!("{}{path}", host.url)).send().await.unwrap();
+        assert!(answer.headers().contains_key("x-request-id"), "{path}");
+    }
 }
 
+/// Rows 4, 8, 12 and 13.
 #[tokio::test]
 async fn creates_shows_and_removes() {
     let host = Host::start();
@@ -74,6 +80,7 @@ async fn creates_shows_and_removes() {
     }
 }
 
+/// Rows 5, 6 and 7.
 #[tokio::test]
 async fn refuses_what_it_cannot_honour() {
     let host = Host::start();
@@ -108,6 +115,7 @@ async fn refuses_what_it_cannot_honour() {
     assert_eq!(host.directories(), 0);
 }
 
+/// Rows 9, 10 and 11.
 #[tokio::test]
 async fn lists_the_newest_first() {
     let host = Host::start();
@@ -144,6 +152,7 @@ async fn lists_the_newest_first() {
     }
 }
 
+/// Row 16.
 #[tokio::test]
 async fn patches_metadata() {
     let host = Host::start();
@@ -156,6 +165,7 @@ async fn patches_metadata() {
     assert_eq!((status, &refusal["code"]), (StatusCode::BAD_REQUEST, &json!("INVALID_METADATA_LABEL")));
 }
 
+/// Row 15.
 #[tokio::test]
 async fn renews_and_expires() {
     let host = Host::start();
@@ -177,6 +187,7 @@ async fn renews_and_expires() {
     assert_eq!(host.post(&renew, json!({ "expiresAt": "2099-01-01T00:00:00Z" })).await.0, StatusCode::CONFLICT);
 }
 
+/// Rows 17, 18 and 19.
 #[tokio::test]
 async fn gives_endpoints() {
     let host = Host::start();
@@ -201,6 +212,7 @@ async fn gives_endpoints() {
     assert_eq!(token.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
 }
 
+/// Rows 20, 21 and 22.
 #[tokio::test]
 async fn says_what_it_does_not_offer() {
     let host = Host::start();
@@ -216,6 +228,7 @@ async fn says_what_it_does_not_offer() {
     assert_eq!(put.status(), StatusCode::METHOD_NOT_ALLOWED);
 }
 
+/// Rows 30 and 64.
 #[tokio::test]
 async fn gives_each_sandbox_a_token_of_its_own() {
     let host = Host::start();

@@ -14,31 +14,99 @@ async fn assert_well(host: &Host, neighbour: &Sandbox) {
     assert_eq!(host.get("/health").await.0, StatusCode::OK);
 }
 
+/// A runtime that may use control groups, and two that have none: one started by root, where the tests are, and one of
+/// an ordinary user.
+#[cfg(test)]
+fn hosts() -> Vec<Host> {
+    let ordinary = rustix::process::geteuid().is_root().then(|| Host::start_as(NOBODY));
+    [Host::start(), Host::start_with(&["--no-cgroups"])].into_iter().chain(ordinary).collect()
+}
+
 #[tokio::test]
 async fn memory_is_limited() {
-    let host = Host::start();
-    let neighbour = host.sandbox(json!({})).await;
-    let limits = json!({ "memory": "64Mi", "disk": "16Mi" });
-    let sandbox = host
-        .sandbox(json!({ "resourceLimits": limits, "extensions": { "vitrine.require": "memory,pids,disk" } }))
-        .await;
-    let run = sandbox.execute(json!({ "argv": ["python3", "-c", "x = bytearray(400 << 20); print(len(x))"] })).await;
-    assert_eq!((run.exit, run.stdout.as_str()), (-1, ""));
-    assert_well(&host, &neighbour).await;
-    assert_eq!(sandbox.run("echo alive").await.stdout, "alive\n");
+    for host in hosts() {
+        let neighbour = host.sandbox(json!({})).await;
+        let limits = json!({ "memory": "64Mi", "disk": "16Mi" });
+        let sandbox = host
+            .sandbox(json!({ "resourceLimits": limits, "extensions": { "vitrine.require": "memory,pids,disk" } }))
+            .await;
+        let run =
+            sandbox.execute(json!({ "argv": ["python3", "-c", "x = bytearray(400 << 20); print(len(x))"] })).await;
+        assert_eq!((run.exit, run.stdout.as_str()), (-1, ""));
+        assert_well(&host, &neighbour).await;
+        assert_eq!(sandbox.run("echo alive").await.stdout, "alive\n");
+    }
+}
+
+/// No process of these holds much; together they do.
+#[tokio::test]
+async fn the_memory_of_all_processes_counts_together() {
+    for host in hosts() {
+        let neighbour = host.sandbox(json!({})).await;
+        let sandbox = host.sandbox(json!({ "resourceLimits": { "memory": "64Mi", "disk": "16Mi" } })).await;
+        let program = "import os, time
+for _ in range(8):
+    if os.fork() == 0:
+        x = bytearray(os.urandom(1 << 20)) * 24
+        time.sleep(600)
+codes = [os.wait()[1]]
+print(codes)";
+        let run = sandbox.execute(json!({ "argv": ["python3", "-c", program] })).await;
+        assert!(run.exit == -1 || run.stdout == "[9]\n", "somebody is killed: {run:?}");
+        assert_well(&host, &neighbour).await;
+        assert_eq!(sandbox.run("echo alive").await.stdout, "alive\n");
+    }
+}
+
+/// Where nothing counts it, memory that belongs to no process cannot be had.
+#[tokio::test]
+async fn memory_cannot_hide_from_the_watch() {
+    let host = Host::start_with(&["--no-cgroups"]);
+    let sandbox = host.sandbox(json!({ "resourceLimits": { "memory": "64Mi", "disk": "16Mi" } })).await;
+    let program = "import ctypes, mmap, os
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.memfd_create(b'x', 0), libc.shmget(0, 1 << 30, 0o1600), libc.msgget(0, 0o1600))
+shared = mmap.mmap(-1, 400 << 20)
+for at in range(0, 400 << 20, 4096):
+    shared[at] = 1
+print('held')";
+    let run = sandbox.execute(json!({ "argv": ["python3", "-c", program] })).await;
+    assert_eq!((run.exit, run.stdout.as_str()), (-1, ""), "{}", run.stderr);
+    let run = sandbox.run(&format!("python3 -uc \"{}\"", program.lines().take(3).collect::<Vec<_>>().join("\n"))).await;
+    assert_eq!(run.stdout, "-1 -1 -1\n", "{}", run.stderr);
+}
+
+#[tokio::test]
+async fn what_is_shared_by_fork_counts_once() {
+    let host = Host::start_with(&["--no-cgroups"]);
+    let sandbox = host.sandbox(json!({ "resourceLimits": { "memory": "128Mi", "disk": "16Mi" } })).await;
+    let program = "import os, time
+x = bytearray(os.urandom(1 << 20)) * 64
+for _ in range(6):
+    if os.fork() == 0:
+        time.sleep(1)
+        os._exit(0)
+print([os.wait()[1] for _ in range(6)])";
+    let run = sandbox.execute(json!({ "argv": ["python3", "-c", program] })).await;
+    assert_eq!((run.exit, run.stdout.as_str()), (0, "[0, 0, 0, 0, 0, 0]\n"), "{}", run.stderr);
 }
 
 #[tokio::test]
 async fn processes_are_limited() {
-    let host = Host::start();
-    let neighbour = host.sandbox(json!({})).await;
-    let sandbox = host.sandbox(json!({ "resourceLimits": { "pids": "32" } })).await;
-    let run = sandbox.execute(json!({ "command": "b() { b | b & }; b; sleep 600", "timeout": 1500 })).await;
-    assert_eq!(run.exit, -1);
-    assert_well(&host, &neighbour).await;
-    assert_eq!(sandbox.run("echo alive").await.stdout, "alive\n");
-    let many = sandbox.run("for i in $(seq 100); do sleep 5 & done; wait").await;
-    assert!(many.stderr.contains("Resource temporarily unavailable"), "{many:?}");
+    for host in hosts() {
+        let neighbour = host.sandbox(json!({})).await;
+        let sandbox = host.sandbox(json!({ "resourceLimits": { "pids": "32" } })).await;
+        let run = sandbox.execute(json!({ "command": "b() { b | b & }; b; sleep 600", "timeout": 1500 })).await;
+        assert_eq!(run.exit, -1);
+        assert_well(&host, &neighbour).await;
+        assert_eq!(sandbox.run("echo alive").await.stdout, "alive\n");
+        let many = sandbox.run("for i in $(seq 100); do sleep 5 & done; wait").await;
+        assert!(many.stderr.contains("Resource temporarily unavailable"), "{many:?}");
+        let threads =
+            "import threading, time\nfor _ in range(100): threading.Thread(target=time.sleep, args=(2,)).start()";
+        let run = sandbox.execute(json!({ "argv": ["python3", "-c", threads] })).await;
+        assert!(run.stderr.contains("can't start new thread"), "{run:?}");
+    }
 }
 
 #[tokio::test]
@@ -74,6 +142,26 @@ async fn files_and_cores_are_limited() {
     let run =
         sandbox.execute(json!({ "argv": ["python3", "-c", "f = [open('/dev/null') for _ in range(2000)]"] })).await;
     assert!(run.stderr.contains("Too many open files"), "{}", run.stderr);
+    // Without a limit on files, a sparse one could be of any size: it takes no storage.
+    let large = sandbox
+        .run("python3 -c \"import signal; signal.signal(25, signal.SIG_IGN); open('x', 'w').truncate(1 << 40)\"")
+        .await;
+    assert!(large.stderr.contains("File too large"), "{}", large.stderr);
+    assert_eq!(sandbox.run("truncate -s 1T x").await.exit, -1, "the signal for it ends who does not expect it");
+}
+
+#[tokio::test]
+async fn time_is_limited() {
+    for host in hosts() {
+        let sandbox = host.sandbox(json!({ "timeout": 60 })).await;
+        let run = sandbox.execute(json!({ "command": "sleep 600", "timeout": 300 })).await;
+        assert_eq!(run.exit, -1);
+        let path = format!("/v1/sandboxes/{}", sandbox.id);
+        let soon = time::OffsetDateTime::now_utc() + time::Duration::milliseconds(300);
+        let soon = soon.format(&time::format_description::well_known::Rfc3339).unwrap();
+        host.post(&format!("{path}/renew-expiration"), json!({ "expiresAt": soon })).await;
+        until("its time is over", async || host.get(&path).await.0 == StatusCode::NOT_FOUND).await;
+    }
 }
 
 #[tokio::test]
@@ -126,20 +214,29 @@ async fn a_stalled_reader_stalls_its_command_alone() {
 }
 
 #[tokio::test]
-async fn without_control_groups_it_says_so() {
-    let hidden = Host::start_with(&["--no-cgroups"]);
-    let ordinary = rustix::process::geteuid().is_root().then(|| Host::start_as(NOBODY));
-    for host in std::iter::once(&hidden).chain(&ordinary) {
-        for wanted in ["memory", "pids", "disk", "network,pids"] {
+async fn what_enforces_a_limit_is_told_and_can_be_required() {
+    for host in hosts() {
+        let (status, made) = host
+            .post(
+                "/v1/sandboxes",
+                order(json!({ "extensions": { "vitrine.require": "memory,pids,disk,network,time" } })),
+            )
+            .await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+        let enforced = made["extensions"]["vitrine.enforced"].as_str().unwrap();
+        let has_groups = enforced.split(',').any(|limit| limit == "memory");
+        if !has_groups {
+            assert_eq!(enforced, "memory:watched,disk,pids:rlimit,network,open_files,file_size,time");
+        }
+        for wanted in ["memory:cgroup", "network,pids:cgroup", "cpu"] {
             let request = order(json!({ "extensions": { "vitrine.require": wanted } }));
             let (status, refusal) = host.post("/v1/sandboxes", request).await;
+            if has_groups {
+                assert_eq!(status, StatusCode::ACCEPTED, "{refusal}");
+                continue;
+            }
             assert_eq!((status, &refusal["code"]), (StatusCode::BAD_REQUEST, &json!("SANDBOX::LIMIT_NOT_ENFORCEABLE")));
-            let last = wanted.rsplit(',').next().unwrap();
-            assert!(refusal["message"].as_str().unwrap().contains(last));
+            assert!(refusal["message"].as_str().unwrap().contains(wanted.rsplit(',').next().unwrap()));
         }
-        let (status, made) =
-            host.post("/v1/sandboxes", order(json!({ "extensions": { "vitrine.require": "network" } }))).await;
-        assert_eq!(status, StatusCode::ACCEPTED);
-        assert_eq!(made["extensions"]["vitrine.enforced"], "network,open_files,file_size,time");
     }
 }

@@ -75,6 +75,7 @@ fn cpu_ticks(sandbox: &Sandbox) -> u64 {
     std::fs::read_dir("/proc").unwrap().filter_map(|entry| of(entry.ok()?.file_name().to_str()?)).sum()
 }
 
+/// Row 14.
 #[tokio::test]
 async fn states_that_do_not_fit_are_conflicts() {
     for host in hosts() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use super::{ConfigArgs, load, tools};
-use crate::config::Config;
+use crate::config::{Config, LocalTenants};
 
 struct Check {
     name: &'static str,
@@ -18,15 +18,18 @@ pub(super) fn run(args: ConfigArgs) -> ExitCode {
         Ok(config) => config,
         Err(error) => return tools::fail(&error),
     };
-    let checks = [
+    let mut checks = vec![
         Check { name: "data directory", finding: data_dir(&config.data_dir) },
         Check { name: "bubblewrap", finding: version_of("bwrap", "apt-get install bubblewrap") },
         Check { name: "user namespaces", finding: user_namespaces() },
         Check { name: "python3", finding: version_of("python3", "apt-get install python3") },
         Check { name: "node", finding: version_of("node", "apt-get install nodejs") },
-        Check { name: "cgroups", finding: cgroups() },
         Check { name: "listen address", finding: listen(&config) },
+        Check { name: "local tier", finding: local_tier(&config) },
     ];
+    if config.local_sandbox {
+        checks.extend(sandbox_checks());
+    }
     let mut has_fault = false;
     for check in checks {
         let line = match check.finding {
@@ -70,16 +73,49 @@ fn user_namespaces() -> Result<String, String> {
     }
 }
 
-fn cgroups() -> Result<String, String> {
-    let v2 = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
-    let v1 = Path::new("/sys/fs/cgroup/memory").exists() && Path::new("/sys/fs/cgroup/pids").exists();
-    match (v2, v1) {
-        (true, _) => Ok("version 2".to_owned()),
-        (false, true) => Ok("version 1".to_owned()),
-        (false, false) => Err("there are none: memory and process limits cannot be enforced, and profiles that need \
-                               them are refused"
-            .to_owned()),
-    }
+/// What a sandbox that was made for this, and removed again, has shown.
+fn sandbox_checks() -> Vec<Check> {
+    let found = match try_sandbox() {
+        Ok(found) => found,
+        Err(fault) => return vec![Check { name: "sandbox", finding: Err(fault) }],
+    };
+    let started = format!("starts in {} ms and enforces {}", found.start_time.as_millis(), found.enforced.join(", "));
+    let has_groups = found.enforced.contains(&"memory") && found.enforced.contains(&"pids");
+    let groups = if has_groups {
+        "the kernel bounds memory and processes"
+    } else {
+        "there are none for this user: memory is watched, processes are bounded by rlimit, and cpu is not bounded; for \
+         more, start vitrine as root, or as a service of systemd with Delegate=yes"
+    };
+    let browser = found.no_browser.unwrap_or_else(|| "Chromium is there for vitrine/browser".to_owned());
+    vec![
+        Check { name: "sandbox", finding: Ok(started) },
+        Check { name: "cgroups", finding: Ok(groups.to_owned()) },
+        Check { name: "browser", finding: Ok(browser) },
+    ]
+}
+
+fn try_sandbox() -> Result<sandbox::local::TriedOut, String> {
+    let directory = std::env::temp_dir().join(format!("vitrine-doctor-{}", std::process::id()));
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let found = runtime.block_on(sandbox::local::try_out(directory.clone()));
+    let _ = std::fs::remove_dir_all(directory);
+    found.map_err(|error| {
+        format!(
+            "{error}; where the kernel or a container keeps ordinary users from making namespaces, as root run sysctl \
+             -w kernel.apparmor_restrict_unprivileged_userns=0 kernel.unprivileged_userns_clone=1, or give the \
+             container the right to them"
+        )
+    })
+}
+
+fn local_tier(config: &Config) -> Result<String, String> {
+    Ok(match &config.local_tenants {
+        _ if !config.local_sandbox => "this server runs no local sandbox runtime".to_owned(),
+        LocalTenants::All => "open to every tenant; with other people's work, set server.production".to_owned(),
+        LocalTenants::Named(tenants) if tenants.is_empty() => "closed, as server.production is set".to_owned(),
+        LocalTenants::Named(tenants) => format!("open to the {} tenants of sandbox.local_tenants", tenants.len()),
+    })
 }
 
 fn listen(config: &Config) -> Result<String, String> {

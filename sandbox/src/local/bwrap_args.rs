@@ -58,6 +58,8 @@ pub struct Plan<'a> {
     pub environment: &'a std::collections::BTreeMap<String, String>,
     /// See [`InitOrder::proxy_port`].
     pub proxy_port: Option<u16>,
+    /// Whether the init must do what a control group would.
+    pub watches_memory: bool,
     pub executable: &'a Path,
     pub control: BorrowedFd<'a>,
     pub filters: &'a [BorrowedFd<'a>],
@@ -103,7 +105,11 @@ pub fn encode(plan: &Plan<'_>) -> Vec<u8> {
 
 /// The command that bubblewrap starts, which it does not take from the descriptor.
 pub fn command(plan: &Plan<'_>) -> Result<[String; 4], serde_json::Error> {
-    let order = InitOrder { limits: plan.limits.init_limits(), proxy_port: plan.proxy_port };
+    let order = InitOrder {
+        limits: plan.limits.init_limits(),
+        proxy_port: plan.proxy_port,
+        memory: plan.watches_memory.then(|| plan.limits.watched_memory()),
+    };
     let control = plan.control.as_raw_fd().to_string();
     Ok([INIT_PATH.to_owned(), INIT_SUBCOMMAND.to_owned(), control, serde_json::to_string(&order)?])
 }

@@ -1,6 +1,7 @@
 //! The catalogue of images: an image of the local runtime is a read-only list of host paths.
 //!
-//! Rule: a name that is not in the catalogue is refused; nothing is ever pulled.
+//! Rule: a name that is not in the catalogue is refused, and so is one whose programs this host does not have; nothing
+//! is ever pulled. A root file system that somebody names in the configuration would be one more [`Mount`].
 
 use std::path::Path;
 
@@ -12,7 +13,13 @@ pub enum Mount {
 }
 
 /// The image with an interpreter for each language of the runners.
-const CODE: &str = "vitrine/code";
+pub const CODE: &str = "vitrine/code";
+/// The same with Chromium and its fonts.
+pub const BROWSER: &str = "vitrine/browser";
+/// Where distributions put Chromium.
+const CHROMIUM: [&str; 2] = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
+/// What its launcher and its library of fonts read.
+const BROWSER_ETC: [&str; 3] = ["/etc/chromium", "/etc/chromium.d", "/etc/chromium-browser"];
 
 /// Directories whose place in the root is a link on merged systems and a directory on others.
 const MERGED: [&str; 5] = ["/bin", "/sbin", "/lib", "/lib64", "/lib32"];
@@ -31,15 +38,26 @@ const ETC: [&str; 10] = [
     "/etc/fonts",
 ];
 
-/// The mounts of an image, or `None` for a name that is not in the catalogue. A tag is allowed and ignored.
-pub fn resolve(image: &str) -> Option<Vec<Mount>> {
-    let name = image.split_once(':').map_or(image, |(name, _)| name);
-    (name == CODE).then(code)
+/// The mounts of an image, or why there is no such image here. A tag is allowed and ignored.
+pub fn resolve(image: &str) -> Result<Vec<Mount>, String> {
+    match image.split_once(':').map_or(image, |(name, _)| name) {
+        CODE => Ok(code()),
+        BROWSER if has_chromium() => Ok(browser()),
+        BROWSER => Err(format!(
+            "image {image:?} needs Chromium on this host: as root, run apt-get install chromium fonts-liberation"
+        )),
+        _ => Err(format!("image {image:?} is not in the local catalogue, which has {CODE} and {BROWSER}")),
+    }
 }
 
-/// The names in the catalogue, for messages.
-pub fn names() -> &'static str {
-    CODE
+fn has_chromium() -> bool {
+    CHROMIUM.iter().any(|path| Path::new(path).exists())
+}
+
+fn browser() -> Vec<Mount> {
+    let mut mounts = code();
+    mounts.extend(BROWSER_ETC.into_iter().filter(|path| Path::new(path).exists()).map(Mount::ReadOnly));
+    mounts
 }
 
 fn code() -> Vec<Mount> {
@@ -61,10 +79,10 @@ mod tests {
 
     #[test]
     fn knows_its_images_and_no_others() {
-        assert!(resolve("vitrine/code").is_some());
-        assert!(resolve("vitrine/code:latest").is_some());
+        assert!(resolve("vitrine/code").is_ok());
+        assert!(resolve("vitrine/code:latest").is_ok());
         for unknown in ["vitrine/codex", "python:3.12", "", "registry/vitrine/code"] {
-            assert!(resolve(unknown).is_none(), "{unknown}");
+            assert!(resolve(unknown).unwrap_err().contains("vitrine/code and vitrine/browser"), "{unknown}");
         }
     }
 }

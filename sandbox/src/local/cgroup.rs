@@ -1,7 +1,7 @@
-//! Control groups: the only evidence for limits on memory, processes and storage.
+//! Control groups: the kernel's own bounds on memory, processes and processor time.
 //!
-//! Rule: a limit counts as enforced only when this runtime could make a writable group for it. Version 2 is tried
-//! first, then version 1 with its separate hierarchies. Groups lie below the runtime's own, under one directory that
+//! Rule: a limit counts as a group's only when this runtime could make a writable group for it; what stands in for one
+//! is told apart. Version 2 is tried first, then version 1 with its separate hierarchies. Groups lie below the runtime's own, under one directory that
 //! is named after the state directory, so that a later runtime recognises what an earlier one has left.
 
 use std::fs::{self, File, OpenOptions};
@@ -27,6 +27,8 @@ pub enum Cgroups {
 
 /// How long the kernel may take to let go of a group whose processes were killed.
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(5);
+/// The file of a version 1 group that freezes and thaws it.
+pub const FREEZER_STATE: &str = "freezer.state";
 const CPU_PERIOD_US: u64 = 100_000;
 
 /// The parent directories in which groups of sandboxes are made, by controller.
@@ -66,16 +68,23 @@ impl Ground {
         version_two(&own, &mounts, name).unwrap_or_else(|| version_one(&own, &mounts, name))
     }
 
-    /// The limits that are enforced here by a control group.
+    /// Memory, storage and processes are bounded everywhere, by a control group or by what stands behind the colon;
+    /// the share of the processor only by a group.
     pub fn enforced(&self) -> Vec<&'static str> {
-        let mut enforced = Vec::new();
-        if self.memory.is_some() {
-            // Storage is memory, so a bound on it holds only together with the group's.
-            enforced.extend(["memory", "disk"]);
-        }
-        enforced.extend(self.pids.as_ref().map(|_| "pids"));
+        let by = |group: &Option<PathBuf>, own, other| if group.is_some() { own } else { other };
+        let mut enforced = vec![
+            by(&self.memory, "memory", "memory:watched"),
+            // The storage is a file system with a size of its own.
+            "disk",
+            by(&self.pids, "pids", "pids:rlimit"),
+        ];
         enforced.extend(self.cpu.as_ref().map(|_| "cpu"));
         enforced
+    }
+
+    /// Whether a group bounds the number of processes.
+    pub fn bounds_processes(&self) -> bool {
+        self.pids.is_some()
     }
 
     /// Makes the groups of a sandbox with its limits set.
@@ -150,6 +159,11 @@ impl Group {
         self.directories.iter().map(|directory| open(directory).map(OwnedFd::from)).collect()
     }
 
+    /// Whether the kernel bounds the memory of all processes together.
+    pub fn bounds_memory(&self) -> bool {
+        self.memory_usage.is_some()
+    }
+
     /// Bytes in use, storage included.
     pub fn memory_used(&self) -> Option<u64> {
         fs::read_to_string(self.memory_usage.as_ref()?).ok()?.trim().parse().ok()
@@ -157,6 +171,11 @@ impl Group {
 
     /// Kills what is left in the groups and removes them. Blocks until the kernel has let go of them.
     pub fn remove(&self) {
+        // What is frozen does not die: it is thawed first, with its end waiting for it.
+        for directory in self.all_directories().filter(|directory| directory.join(FREEZER_STATE).exists()) {
+            kill_members(directory);
+            let _ = write(directory, FREEZER_STATE, "THAWED");
+        }
         let until = Instant::now() + REMOVAL_PATIENCE;
         for directory in self.all_directories() {
             while let Err(error) = fs::remove_dir(directory) {
@@ -164,7 +183,6 @@ impl Group {
                     break;
                 }
                 kill_members(directory);
-                let _ = write_if_there(directory, "freezer.state", "THAWED");
                 std::thread::sleep(Duration::from_millis(2));
             }
         }

@@ -7,6 +7,7 @@ use http::StatusCode;
 use super::catalogue;
 use super::egress::{self, Policy};
 use super::error::{ApiError, Refusal};
+use super::execd::Wire;
 use super::ids;
 use super::limits::Limits;
 use super::registry::{Order, Registry, expiry};
@@ -20,6 +21,8 @@ const REQUIRE: &str = "vitrine.require";
 const ENFORCED: &str = "vitrine.enforced";
 /// The extension by which the runtime says where the way out is, seen from inside.
 const PROXY: &str = "vitrine.proxy";
+/// The extension by which a caller asks for the wire of older servers, see [`Wire`].
+const OUTPUT_WIRE: &str = "vitrine.output_wire";
 const MIN_TIMEOUT_S: i64 = 60;
 /// About a century, so that no later sum can overflow.
 const MAX_TIMEOUT_S: i64 = 3_000_000_000;
@@ -50,14 +53,15 @@ pub fn check(registry: &Registry, request: CreateRequest) -> Result<Order, Refus
     if policy.is_some() {
         extensions.insert(PROXY.to_owned(), egress::PROXY_URL.to_owned());
     }
-    if catalogue::resolve(&image.uri).is_none() {
-        let message = format!("image {:?} is not in the local catalogue, which has {}", image.uri, catalogue::names());
-        return Err(ApiError::new(StatusCode::BAD_REQUEST, "LOCAL::IMAGE_NOT_AVAILABLE", message).into());
-    }
+    let wire = extensions.get(OUTPUT_WIRE).map_or(Some(Wire::default()), |name| Wire::parse(name));
+    let wire = wire.ok_or_else(|| ApiError::bad_parameter("vitrine.output_wire is kept or stripped"))?;
+    let mounts = catalogue::resolve(&image.uri)
+        .map_err(|message| ApiError::new(StatusCode::BAD_REQUEST, "LOCAL::IMAGE_NOT_AVAILABLE", message))?;
     let id = ids::uuid().map_err(ApiError::from)?;
-    let profile = Profile { id, image, entrypoint, limits, extensions, created_at: clock::now() };
+    let profile = Profile { id, image, entrypoint, limits, wire, extensions, created_at: clock::now() };
     Ok(Order {
         profile,
+        mounts,
         environment: environment(request.env.unwrap_or_default(), policy.is_some())?,
         policy,
         metadata,
@@ -109,8 +113,14 @@ fn extensions(registry: &Registry, mut given: BTreeMap<String, String>) -> Resul
     }
     let enforced = registry.enforced();
     let wanted = given.get(REQUIRE).map(String::as_str).unwrap_or_default();
-    let missing: Vec<_> =
-        wanted.split(',').map(str::trim).filter(|name| !name.is_empty() && !enforced.contains(name)).collect();
+    // `memory` is met by every mechanism, `memory:cgroup` by that one only.
+    let is_met = |wanted: &str| {
+        let by_group = wanted.strip_suffix(":cgroup");
+        enforced
+            .iter()
+            .any(|limit| *limit == wanted || by_group == Some(limit) || limit.split(':').next() == Some(wanted))
+    };
+    let missing: Vec<_> = wanted.split(',').map(str::trim).filter(|name| !name.is_empty() && !is_met(name)).collect();
     if !missing.is_empty() {
         let message = format!("this host cannot enforce: {}", missing.join(", "));
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "SANDBOX::LIMIT_NOT_ENFORCEABLE", message));

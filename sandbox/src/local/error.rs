@@ -29,6 +29,15 @@ pub enum Error {
     /// bubblewrap, which makes the sandboxes, is not installed.
     #[error("bubblewrap (bwrap) is not installed: install the package `bubblewrap`")]
     NoBubblewrap,
+    /// Neither a control group nor this kernel counts the processes of a sandbox.
+    #[error(
+        "the number of processes in a sandbox cannot be bounded here: give the runtime a writable cgroup, start it as \
+         root, or use Linux 5.14 or later"
+    )]
+    NoProcessLimit,
+    /// A sandbox was tried out and did not start.
+    #[error("no sandbox can be started: {0}")]
+    NoSandbox(String),
     /// The seccomp filter could not be built for this processor.
     #[error("cannot build the system call filter: {0}")]
     Filter(String),

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::cgroup::{kill_members, members, write};
+use super::cgroup::{FREEZER_STATE, kill_members, members, write};
 
 /// How long the kernel may take until the last process stands still.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,7 +46,7 @@ impl Freezer {
             }
             Self::One { directory, members_of } => {
                 fs::create_dir_all(directory)?;
-                write(directory, "freezer.state", "FROZEN")?;
+                write(directory, FREEZER_STATE, "FROZEN")?;
                 wait_for(until, || {
                     let inside = members(directory);
                     let outside: Vec<_> = members(members_of).into_iter().filter(|pid| !inside.contains(pid)).collect();
@@ -54,7 +54,7 @@ impl Freezer {
                         // One that has ended meanwhile needs no freezing.
                         let _ = write(directory, "cgroup.procs", &pid.as_raw_nonzero().to_string());
                     }
-                    let state = fs::read_to_string(directory.join("freezer.state"))?;
+                    let state = fs::read_to_string(directory.join(FREEZER_STATE))?;
                     Ok(outside.is_empty() && state.trim() == "FROZEN")
                 })
             }
@@ -66,7 +66,7 @@ impl Freezer {
         match self {
             Self::None => Ok(()),
             Self::Two(directory) => write(directory, "cgroup.freeze", "0"),
-            Self::One { directory, .. } => write(directory, "freezer.state", "THAWED"),
+            Self::One { directory, .. } => write(directory, FREEZER_STATE, "THAWED"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::protocol::InitLimits;
+use super::protocol::{InitLimits, MemoryLimits};
 
 const MIB: u64 = 1024 * 1024;
 /// The cgroup's allowance for the init, its helpers and page tables.
@@ -58,6 +58,11 @@ impl Limits {
     /// bubblewrap and the init come on top of what the profile allows.
     pub fn cgroup_pids(&self) -> u64 {
         self.pids + 2
+    }
+
+    /// What the init lets the processes hold where there is no cgroup.
+    pub fn watched_memory(&self) -> MemoryLimits {
+        MemoryLimits { memory_bytes: self.memory_bytes + OVERHEAD_BYTES, storage_bytes: self.disk_bytes }
     }
 
     pub fn init_limits(&self) -> InitLimits {

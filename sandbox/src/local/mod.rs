@@ -33,6 +33,7 @@ mod server;
 mod spawn;
 mod state_dir;
 mod sys;
+mod try_out;
 mod wire;
 
 pub use cgroup::Cgroups;
@@ -40,3 +41,4 @@ pub use error::Error;
 pub use init::init_main;
 pub use protocol::INIT_SUBCOMMAND;
 pub use runtime::{Runtime, RuntimeOptions, bind};
+pub use try_out::{TriedOut, try_out};

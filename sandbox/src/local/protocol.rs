@@ -34,6 +34,17 @@ pub struct InitOrder {
     pub limits: InitLimits,
     /// The port on the sandbox's own loopback whose listening socket the init hands over; none without a way out.
     pub proxy_port: Option<u16>,
+    /// What the init watches over itself; `None` where the kernel does.
+    pub memory: Option<MemoryLimits>,
+}
+
+/// How much the processes of a sandbox may hold.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MemoryLimits {
+    /// Memory of their own, all processes together.
+    pub memory_bytes: u64,
+    /// The size of the storage, whose pages they may map.
+    pub storage_bytes: u64,
 }
 
 /// Limits that the init puts on itself, and so on everything it starts.
@@ -57,7 +68,7 @@ pub enum Request {
     Move { moves: Vec<Move> },
     Permissions { entries: BTreeMap<String, Access> },
     Replace { entries: BTreeMap<String, Replacement> },
-    Read { path: String },
+    Read { path: String, lines: Option<Lines> },
     Write { path: String, access: Access },
     Usage { sample_ms: u64 },
 }
@@ -80,6 +91,13 @@ pub enum Program {
     /// Text for bash, or for sh in an image without bash.
     Shell(String),
     Argv(Vec<String>),
+}
+
+/// Lines of a text file, counted from 1.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Lines {
+    pub first: u64,
+    pub most: Option<u64>,
 }
 
 /// Mode (decimal digits that read as octal; 0 leaves it) and owner of a file.

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::catalogue::{self, Mount};
+use super::catalogue::Mount;
 use super::cgroup::{Ground, Group};
 use super::channel::Channel;
 use super::egress::{self, Egress, Names, Policy};
@@ -47,6 +47,7 @@ pub struct Registry {
 #[derive(Debug)]
 pub struct Order {
     pub profile: Profile,
+    pub mounts: Vec<Mount>,
     pub environment: BTreeMap<String, String>,
     /// Without one, not even an empty one, there is no way out at all.
     pub policy: Option<Policy>,
@@ -128,11 +129,10 @@ impl Registry {
         if self.closing.is_cancelled() {
             return Err(not_started(io::Error::other("the runtime is stopping")));
         }
-        let mounts = catalogue::resolve(&order.profile.image.uri).ok_or_else(|| unknown_image(&order.profile))?;
         let id = order.profile.id.clone();
         let group = self.ground.create(&id, &order.profile.limits).map_err(not_started)?;
         let directory = self.state.create(&id).map_err(not_started)?;
-        let started = self.raise(&order, &mounts, &group, &directory).await;
+        let started = self.raise(&order, &group, &directory).await;
         let Raised { channel, spawned, pidfd, listener } = match started {
             Ok(raised) => raised,
             Err(error) => {
@@ -170,16 +170,10 @@ impl Registry {
         Ok(sandbox)
     }
 
-    async fn raise(
-        &self,
-        order: &Order,
-        mounts: &[Mount],
-        group: &Group,
-        directory: &std::path::Path,
-    ) -> Result<Raised, ApiError> {
+    async fn raise(&self, order: &Order, group: &Group, directory: &std::path::Path) -> Result<Raised, ApiError> {
         let proxy_port = order.policy.as_ref().map(|_| egress::PROXY_PORT);
         let recipe = Recipe {
-            mounts,
+            mounts: &order.mounts,
             limits: &order.profile.limits,
             environment: &order.environment,
             proxy_port,
@@ -259,12 +253,6 @@ impl Registry {
 /// When a sandbox that is made at this moment with this time to live expires.
 pub fn expiry(timeout_s: Option<i64>) -> Option<OffsetDateTime> {
     timeout_s.map(|seconds| clock::now().saturating_add(time::Duration::seconds(seconds)))
-}
-
-fn unknown_image(profile: &Profile) -> ApiError {
-    let message =
-        format!("image {:?} is not in the local catalogue, which has {}", profile.image.uri, catalogue::names());
-    ApiError::new(StatusCode::BAD_REQUEST, "LOCAL::IMAGE_NOT_AVAILABLE", message)
 }
 
 fn not_started(error: io::Error) -> ApiError {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::serve::ListenerExt;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::io::unix::AsyncFd;
 use tokio::net::TcpListener;
@@ -50,10 +51,14 @@ pub async fn bind(options: RuntimeOptions) -> Result<Runtime, Error> {
     if !["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|path| PathBuf::from(path).join("bwrap").exists()) {
         return Err(Error::NoBubblewrap);
     }
+    raise_open_files();
     let parent = options.die_with_parent.map(watch_parent).transpose()?;
     let prepare = move || {
         let state = StateDir::open(&options.state_dir)?;
         let ground = Ground::detect(options.cgroups, &state.name());
+        if !ground.bounds_processes() && !counts_processes_by_namespace() {
+            return Err(Error::NoProcessLimit);
+        }
         ground.remove_leftovers();
         Registry::new(state, ground)
     };
@@ -69,6 +74,10 @@ impl Runtime {
     /// The base URL of both APIs, without a path.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    pub(super) fn registry(&self) -> Arc<Registry> {
+        Arc::clone(&self.shared.registry)
     }
 
     /// The limits that this host lets the runtime enforce.
@@ -102,6 +111,21 @@ impl Runtime {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(500), server).await;
         Ok(())
     }
+}
+
+/// Each sandbox has a few descriptors here; how many there may be is then for whoever has set the hard limit.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+/// Whether the kernel counts the processes of a user separately in each user namespace, as Linux 5.14 and later do.
+/// Started by root, every sandbox has a user of its own, and then any kernel will do.
+fn counts_processes_by_namespace() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(['.', '-']).map(|text| text.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    rustix::process::geteuid().is_root() || version >= (5, 14)
 }
 
 fn watch_parent(pid: u32) -> Result<AsyncFd<std::os::fd::OwnedFd>, Error> {

@@ -21,7 +21,7 @@ use super::cgroup::Group;
 use super::channel::Channel;
 use super::clock;
 use super::egress::Egress;
-use super::execd::{Commands, Sessions};
+use super::execd::{Commands, Sessions, Wire};
 use super::limits::Limits;
 use super::pause::Pause;
 use super::spawn::UidLease;
@@ -35,6 +35,7 @@ pub struct Profile {
     pub image: Image,
     pub entrypoint: Vec<String>,
     pub limits: Limits,
+    pub wire: Wire,
     pub extensions: BTreeMap<String, String>,
     pub created_at: OffsetDateTime,
 }

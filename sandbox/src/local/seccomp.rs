@@ -91,6 +91,17 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS__sysctl,
 ];
 
+/// Calls that make memory which belongs to no process and to no file system, so that only a control group counts it.
+const UNCOUNTED: &[libc::c_long] =
+    &[libc::SYS_memfd_create, libc::SYS_memfd_secret, libc::SYS_shmget, libc::SYS_msgget];
+
+/// What becomes of memory that only a control group counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uncounted {
+    Allowed,
+    Refused,
+}
+
 /// `ioctl` requests that put words into a terminal's mouth.
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541C;
@@ -105,14 +116,16 @@ const RETURN_ERRNO: u32 = 0x0005_0000;
 const FIRST_X32_CALL: u32 = 0x4000_0000;
 
 /// The programs in the byte form that bubblewrap reads.
-pub fn programs() -> Result<[Vec<u8>; 2], Error> {
-    let refusals: BpfProgram = filter().map_err(|error| Error::Filter(error.to_string()))?;
+pub fn programs(uncounted: Uncounted) -> Result<[Vec<u8>; 2], Error> {
+    let refusals: BpfProgram = filter(uncounted).map_err(|error| Error::Filter(error.to_string()))?;
     let numbers = call_numbers();
     Ok([bytes(&refusals), bytes(&numbers)])
 }
 
-fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+fn filter(uncounted: Uncounted) -> Result<BpfProgram, seccompiler::BackendError> {
+    let further = UNCOUNTED.iter().filter(|_| uncounted == Uncounted::Refused);
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        REFUSED.iter().chain(further).map(|call| (*call, Vec::new())).collect();
     let mut clone = Vec::new();
     for flag in NAMESPACE_FLAGS {
         let flag = u64::from(flag.unsigned_abs());

@@ -39,8 +39,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/version", get(|| ready(Json(json!({ "version": env!("CARGO_PKG_VERSION"), "runtime": "local" })))));
     let lifecycle = keyed
         .merge(open)
-        .method_not_allowed_fallback(|| ready(detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")))
-        .layer(middleware::from_fn(request_id));
+        .method_not_allowed_fallback(|| ready(detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")));
     Router::new()
         .merge(lifecycle.clone())
         .nest("/v1", lifecycle)
@@ -48,6 +47,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .nest("/egress/{id}", egress::router(Arc::clone(&shared), execd::Entrance::Token))
         .fallback(|| ready(detail(StatusCode::NOT_FOUND, "Not Found")))
         .layer(middleware::from_fn_with_state(Arc::clone(&shared), door))
+        .layer(middleware::from_fn(request_id))
         .with_state(shared)
 }
 
@@ -81,6 +81,7 @@ fn lifecycle_routes(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         .route("/pools", unsupported("pools"))
         .route("/pools/{name}", unsupported("pools"))
         .route("/templates", unsupported("templates"))
+        .route("/templates/{name}", unsupported("templates"))
         .route("/metrics/events", post(|| ready(StatusCode::NO_CONTENT)))
         .route("/sandboxes/{id}/networkpolicy", egress::policy_routes().layer(with_egress))
         .nest("/sandboxes/{id}/proxy/44772", proxied)

@@ -22,7 +22,7 @@ use super::catalogue::Mount;
 use super::cgroup::Group;
 use super::error::Error;
 use super::limits::Limits;
-use super::seccomp;
+use super::seccomp::{self, Uncounted};
 use super::sys::{self, Prelude, Storage};
 
 /// Host user ids that belong to sandboxes of a runtime that runs as root.
@@ -61,6 +61,8 @@ pub struct Spawner {
     jobs: mpsc::Sender<Job>,
     uids: Arc<Mutex<HashSet<u32>>>,
     filters: [Vec<u8>; 2],
+    /// The same for sandboxes whose memory no control group bounds.
+    strict_filters: [Vec<u8>; 2],
 }
 
 struct Job {
@@ -78,13 +80,19 @@ impl Spawner {
         };
         let thread = std::thread::Builder::new().name("sandbox-spawner".to_owned());
         thread.spawn(serve).map_err(Error::io("cannot start the thread that starts sandboxes"))?;
-        Ok(Self { jobs, uids: Arc::default(), filters: seccomp::programs()? })
+        Ok(Self {
+            jobs,
+            uids: Arc::default(),
+            filters: seccomp::programs(Uncounted::Allowed)?,
+            strict_filters: seccomp::programs(Uncounted::Refused)?,
+        })
     }
 
     pub async fn spawn(&self, recipe: &Recipe<'_>) -> io::Result<Spawned> {
         let uid = if geteuid().is_root() { Some(self.lease_uid()?) } else { None };
         let (control, inner) = UnixStream::pair()?;
-        let filters = self.filters.iter().map(|filter| sealed(filter)).collect::<io::Result<Vec<_>>>()?;
+        let filters = if recipe.group.bounds_memory() { &self.filters } else { &self.strict_filters };
+        let filters = filters.iter().map(|filter| sealed(filter)).collect::<io::Result<Vec<_>>>()?;
         let generated =
             GENERATED_FILES.iter().map(|(_, text)| sealed(text.as_bytes())).collect::<io::Result<Vec<_>>>()?;
         let (filter_fds, generated_fds) = (borrowed(&filters), borrowed(&generated));
@@ -93,6 +101,7 @@ impl Spawner {
             limits: recipe.limits,
             environment: recipe.environment,
             proxy_port: recipe.proxy_port,
+            watches_memory: !recipe.group.bounds_memory(),
             executable: recipe.executable,
             control: inner.as_fd(),
             filters: &filter_fds,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use domain::ids::SandboxId;
+use domain::ids::{SandboxId, TenantId};
 use domain::resource::{SandboxRoute, SandboxTier};
 use domain::sandbox::{LiveSandbox, SandboxError, SandboxTarget};
 use secrecy::{ExposeSecret, SecretString};
@@ -20,6 +20,9 @@ use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Route, Sandb
 pub trait LocalTier: Send + Sync {
     /// Its base URL and key, once it is up; the text says why it is not.
     async fn connection(&self) -> Result<(Url, SecretString), String>;
+
+    /// Why this tenant gets no sandbox here; None when it does.
+    fn refusal(&self, tenant: TenantId) -> Option<String>;
 }
 
 /// The Sandbox Manager.
@@ -40,6 +43,15 @@ impl SandboxManager {
     /// A manager whose local tier is this one.
     pub fn new(local: Arc<dyn LocalTier>) -> Self {
         Self { local, clients: Mutex::default(), handles: Mutex::default() }
+    }
+
+    /// Refuses a sandbox of the local tier to a tenant that is to have none.
+    pub(super) fn admit(&self, tenant: TenantId, target: &SandboxTarget) -> Result<(), SandboxError> {
+        let refusal = (target.tier == SandboxTier::Local).then(|| self.local.refusal(tenant)).flatten();
+        match refusal {
+            Some(message) => Err(SandboxError { code: "local_tier_refused", message, sandbox_lost: false }),
+            None => Ok(()),
+        }
     }
 
     /// The client of a server; made once for each address and key.

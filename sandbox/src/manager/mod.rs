@@ -37,6 +37,7 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 #[async_trait]
 impl SandboxRuntime for SandboxManager {
     async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
+        self.admit(context.principal.tenant_id, &request.target)?;
         let client = self.client(&request.target).await?;
         let label = label(request.id)?;
         let create = request::create(request, label.clone())?;

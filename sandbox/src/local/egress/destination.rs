@@ -56,7 +56,8 @@ impl Names {
         if let Some(found) = self.test_hosts.resolve(name, port) {
             return Ok(found);
         }
-        let addresses = tokio::net::lookup_host((name.as_str(), port)).await?;
+        // With a dot at its end it is the whole name: no search list of this host makes another one of it.
+        let addresses = tokio::net::lookup_host((format!("{name}."), port)).await?;
         Ok(addresses.map(|at| Found { at, is_exempt: false }).collect())
     }
 }

@@ -102,8 +102,9 @@ impl Policy {
         match self.rules.iter().find(|rule| rule.matches(host)) {
             Some(rule) => rule.action == Action::Allow,
             None => {
-                let is_web = matches!(host, Host::Name(_)) && WEB_PORTS.contains(&port);
-                self.default_action == Action::Allow && is_web
+                // A name without a dot means something only on the network that this host is in.
+                let is_public = matches!(host, Host::Name(name) if name.contains('.'));
+                self.default_action == Action::Allow && is_public && WEB_PORTS.contains(&port)
             }
         }
     }

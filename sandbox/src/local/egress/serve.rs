@@ -22,7 +22,7 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const TOTAL_TIME: Duration = Duration::from_secs(6 * 60 * 60);
 /// After a failed accept, so that a lack of descriptors does not become a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// A client that is told "no" may take so long to read it.
+/// A client may take so long to read the end of what it is told.
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 /// Serves a sandbox's connections until the sandbox ends.
@@ -102,7 +102,9 @@ async fn exchange(egress: &Egress, mut client: Client<'_>, mut origin: TcpStream
             },
             Kind::Exchange { head, body } => {
                 egress.attempts.add(wish, None);
-                let _ = forward::run(&mut client, &mut origin, head, *body, &egress.traffic, &pulse).await;
+                if forward::run(&mut client, &mut origin, head, *body, &egress.traffic, &pulse).await.is_ok() {
+                    part(&mut client).await;
+                }
             }
         }
     };
@@ -156,10 +158,15 @@ async fn deny(egress: &Egress, client: &mut Client<'_>, wish: Wish, refusal: Ref
         refusal.reason.text(),
         refusal.message
     );
+    if let Ok(Ok(())) = timeout(FAREWELL_TIME, client.writer.write_all(text.as_bytes())).await {
+        part(client).await;
+    }
+}
+
+/// Ends a connection whose last byte was written: what is not read before the end would take that along with it.
+async fn part(client: &mut Client<'_>) {
     let farewell = async {
-        client.writer.write_all(text.as_bytes()).await?;
         client.writer.shutdown().await?;
-        // What is not read before the end would take the answer along with it.
         let mut rest = [0; 4096];
         while client.reader.read(&mut rest).await? > 0 {}
         Ok::<_, std::io::Error>(())

@@ -56,6 +56,7 @@ fn a_default_of_allow_opens_the_web_and_no_more() {
     let policy = policy("allow", &[("deny", "bad.test"), ("deny", "93.184.0.0/16")]);
     assert!(allows(&policy, "any.test", 443) && allows(&policy, "any.test", 80));
     assert!(!allows(&policy, "any.test", 22) && !allows(&policy, "bad.test", 443) && !allows(&policy, "8.8.8.8", 443));
+    assert!(!allows(&policy, "intranet", 443) && !allows(&policy, "localhost", 80));
     assert!(policy.denies_address("93.184.216.34".parse().unwrap()));
     assert!(!policy.denies_address("8.8.8.8".parse().unwrap()));
 }

@@ -120,7 +120,7 @@ pub async fn foreground(
     sandbox.commands.add(Arc::clone(&record));
     tasks.spawn(stream::watch(Arc::clone(sandbox), Arc::clone(&record), reader));
     let (client, body) = mpsc::channel(STREAM_DEPTH);
-    let output = Output::new(running.stdout, running.stderr);
+    let output = Output::new(running.stdout, running.stderr, sandbox.profile.wire);
     let name = session.unwrap_or_else(|| record.id.clone());
     let reader = Stream::new(client, Arc::clone(&record), on_disconnect, Arc::clone(sandbox));
     tasks.spawn(stream::pump(record, output, name, reader));
@@ -140,7 +140,7 @@ async fn background(
     let record = Arc::new(Record::new(id, content, Some(log), writer));
     sandbox.commands.add(Arc::clone(&record));
     tasks.spawn(stream::watch(Arc::clone(sandbox), Arc::clone(&record), reader));
-    tasks.spawn(stream::store(Arc::clone(&record), Output::new(running.stdout, running.stderr)));
+    tasks.spawn(stream::store(Arc::clone(&record), Output::new(running.stdout, running.stderr, sandbox.profile.wire)));
     Ok(record)
 }
 

@@ -28,6 +28,7 @@ use super::error::ApiError;
 use super::server::{Shared, is_same};
 
 pub use command::start_entrypoint;
+pub use output::Wire;
 pub use records::Commands;
 pub use sessions::Sessions;
 

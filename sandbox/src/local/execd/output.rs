@@ -1,7 +1,8 @@
 //! From bytes of a pipe to events of a stream.
 //!
 //! Rule: an event's text keeps its terminator (`\n`, `\r` or both), so the texts of a stream concatenated are its
-//! output, invalid UTF-8 excepted, which becomes U+FFFD. A line of any length uses bounded memory.
+//! output, invalid UTF-8 excepted, which becomes U+FFFD. A line of any length uses bounded memory. The older wire, which
+//! takes terminators off, is there for those who test a client against it.
 
 use serde::Serialize;
 
@@ -38,6 +39,42 @@ impl Event<'_> {
             return;
         }
         frames.extend_from_slice(b"\n\n");
+    }
+}
+
+/// What becomes of the terminators of lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wire {
+    #[default]
+    Kept,
+    /// An event is a line without its terminator; an empty line is `\n`.
+    Stripped,
+}
+
+impl Wire {
+    /// Reads the name that a create request gives it.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "kept" => Some(Self::Kept),
+            "stripped" => Some(Self::Stripped),
+            _ => None,
+        }
+    }
+}
+
+/// Takes the terminators off, where a `\r\n` may have been cut in two.
+#[derive(Debug, Default)]
+pub struct Stripper {
+    after_return: bool,
+}
+
+impl Stripper {
+    /// The text of the event for a piece, or `None` for the second half of a terminator.
+    pub fn strip<'a>(&mut self, piece: &'a str) -> Option<&'a str> {
+        let is_half = self.after_return && piece == "\n";
+        self.after_return = piece.ends_with('\r');
+        let text = piece.trim_end_matches(['\r', '\n']);
+        (!is_half).then_some(if text.is_empty() { "\n" } else { text })
     }
 }
 
@@ -102,7 +139,7 @@ fn cut(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Event, Lines, MAX_LINE_BYTES};
+    use super::{Event, Lines, MAX_LINE_BYTES, Stripper};
     use proptest::prelude::*;
 
     fn split(chunks: &[&[u8]]) -> Vec<String> {
@@ -121,6 +158,14 @@ mod tests {
         assert_eq!(split(&[b"par", b"tial\nx"]), ["partial\n", "x"]);
         assert_eq!(split(&["ü".as_bytes()[..1].as_ref(), "ü\n".as_bytes()[1..].as_ref()]), ["ü\n"]);
         assert_eq!(split(&[b"he\xff\x00\xfelo"]), ["he\u{fffd}\0\u{fffd}lo"]);
+    }
+
+    #[test]
+    fn strips_terminators_for_the_older_wire() {
+        let mut stripper = Stripper::default();
+        let pieces = ["a\n", "\n", "1%\r", "\n", "\r", "b\r\n", "\r\n", "end"];
+        let texts: Vec<_> = pieces.iter().filter_map(|piece| stripper.strip(piece)).collect();
+        assert_eq!(texts, ["a", "\n", "1%", "\n", "b", "\n", "end"]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use tokio::net::unix::{OwnedReadHalf, pipe};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::output::{ErrorInfo, Event, Lines};
+use super::output::{ErrorInfo, Event, Lines, Stripper, Wire};
 use super::records::{Ending, Record};
 use crate::local::clock;
 use crate::local::protocol::{self, FollowUp, Reply};
@@ -74,12 +74,15 @@ pub struct Source {
     kind: &'static str,
     pipe: pipe::Receiver,
     lines: Lines,
+    /// Only for the wire without terminators.
+    stripper: Option<Stripper>,
     is_open: bool,
 }
 
 impl Output {
-    pub fn new(stdout: pipe::Receiver, stderr: pipe::Receiver) -> Self {
-        let source = |kind, pipe| Source { kind, pipe, lines: Lines::default(), is_open: true };
+    pub fn new(stdout: pipe::Receiver, stderr: pipe::Receiver, wire: Wire) -> Self {
+        let stripper = || (wire == Wire::Stripped).then(Stripper::default);
+        let source = |kind, pipe| Source { kind, pipe, lines: Lines::default(), stripper: stripper(), is_open: true };
         Self { stdout: source("stdout", stdout), stderr: source("stderr", stderr) }
     }
 }
@@ -111,8 +114,13 @@ impl Source {
     /// millions of short lines must not be held back by their envelopes.
     fn encode(&mut self, bytes: &[u8], frames: &mut Vec<u8>) {
         let (kind, timestamp) = (self.kind, clock::now_ms());
-        let most = if bytes.len() >= BULK_BYTES { BULK_BYTES } else { 0 };
-        let mut emit = |text: &str| Event { kind, text, timestamp, ..Event::default() }.encode(frames);
+        let most = if bytes.len() >= BULK_BYTES && self.stripper.is_none() { BULK_BYTES } else { 0 };
+        let stripper = &mut self.stripper;
+        let mut emit = |text: &str| {
+            if let Some(text) = shown(stripper, text) {
+                Event { kind, text, timestamp, ..Event::default() }.encode(frames);
+            }
+        };
         let mut shared = String::new();
         self.lines.push(bytes, |text| {
             if !shared.is_empty() && shared.len() + text.len() > most {
@@ -128,7 +136,19 @@ impl Source {
 
     fn finish(&mut self, frames: &mut Vec<u8>) {
         let (kind, timestamp) = (self.kind, clock::now_ms());
-        self.lines.finish(|text| Event { kind, text, timestamp, ..Event::default() }.encode(frames));
+        let stripper = &mut self.stripper;
+        self.lines.finish(|text| {
+            if let Some(text) = shown(stripper, text) {
+                Event { kind, text, timestamp, ..Event::default() }.encode(frames);
+            }
+        });
+    }
+}
+
+fn shown<'a>(stripper: &mut Option<Stripper>, text: &'a str) -> Option<&'a str> {
+    match stripper {
+        Some(stripper) => stripper.strip(text),
+        None => Some(text),
     }
 }
 

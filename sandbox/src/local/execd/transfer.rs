@@ -17,7 +17,7 @@ use tokio_util::io::ReaderStream;
 use super::files::Parameters;
 use crate::local::channel::answer;
 use crate::local::error::ApiError;
-use crate::local::protocol::{self, Access, FollowUp, Request};
+use crate::local::protocol::{self, Access, FollowUp, Lines, Request};
 use crate::local::sandbox::Sandbox;
 
 const MAX_METADATA_BYTES: usize = 64 * 1024;
@@ -90,8 +90,10 @@ pub async fn download(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Response> {
-    let path = Parameters::parse(query).required("path").map_err(IntoResponse::into_response)?;
-    let (operation, size) = open(&sandbox, &path).await.map_err(IntoResponse::into_response)?;
+    let query = Parameters::parse(query);
+    let path = query.required("path").map_err(IntoResponse::into_response)?;
+    let lines = lines(&query, headers.contains_key(header::RANGE)).map_err(IntoResponse::into_response)?;
+    let (operation, size) = open(&sandbox, &path, lines).await.map_err(IntoResponse::into_response)?;
     let range = headers.get(header::RANGE).map(|text| parse_range(text, size));
     let (status, first, length) = match range {
         None => (StatusCode::OK, 0, size),
@@ -105,6 +107,10 @@ pub async fn download(
     let mut response = (status, body).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    if lines.is_some() {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        return Ok(response);
+    }
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     if let Ok(disposition) = HeaderValue::from_str(&disposition(&path)) {
@@ -117,8 +123,24 @@ pub async fn download(
     Ok(response)
 }
 
-async fn open(sandbox: &Sandbox, path: &str) -> Result<(UnixStream, u64), ApiError> {
-    let mut operation = sandbox.channel.open(&Request::Read { path: path.to_owned() }).await?;
+/// The lines that are asked for by `offset`, counted from 1, and `limit`.
+fn lines(query: &Parameters, has_range: bool) -> Result<Option<Lines>, ApiError> {
+    let number = |name: &str| {
+        let number = query.first(name).map(|text| text.parse::<u64>().ok().filter(|number| *number > 0));
+        number.map(|number| number.ok_or_else(|| ApiError::bad_body(format!("{name} must be at least 1")))).transpose()
+    };
+    let (first, most) = (number("offset")?, number("limit")?);
+    if first.is_none() && most.is_none() {
+        return Ok(None);
+    }
+    if has_range {
+        return Err(ApiError::bad_body("offset and limit count lines and do not go with a range of bytes"));
+    }
+    Ok(Some(Lines { first: first.unwrap_or(1), most }))
+}
+
+async fn open(sandbox: &Sandbox, path: &str, lines: Option<Lines>) -> Result<(UnixStream, u64), ApiError> {
+    let mut operation = sandbox.channel.open(&Request::Read { path: path.to_owned(), lines }).await?;
     let opened = answer(&mut operation).await?;
     let size = opened.get("size").and_then(serde_json::Value::as_u64);
     Ok((operation, size.ok_or_else(|| ApiError::runtime("unexpected answer"))?))

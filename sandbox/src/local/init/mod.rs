@@ -6,6 +6,7 @@
 
 mod expand;
 mod files;
+mod memory;
 mod supervise;
 mod transfer;
 mod tree;
@@ -18,8 +19,9 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
+use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
@@ -27,7 +29,7 @@ use rustix::net::{
 use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions, setrlimit, wait};
 
 use super::bwrap_args::{WORKSPACE, WORKSPACE_DIRECTORIES};
-use super::protocol::{self, Failure, FailureKind, InitLimits, InitOrder, READY, Reply, Request};
+use super::protocol::{self, Failure, FailureKind, InitLimits, InitOrder, MemoryLimits, READY, Reply, Request};
 use super::sys::{self, Fork};
 
 /// Entry point of the hidden subcommand. Must be called before the program has started a thread.
@@ -47,6 +49,9 @@ struct Init {
     children: OwnedFd,
     /// Supervisors that run; one that is killed loses track of its command's processes.
     supervisors: HashSet<Pid>,
+    /// What to watch over, and when to look next.
+    memory: Option<MemoryLimits>,
+    look_at: Option<Instant>,
     /// Operations that came while everything is stopped; `None` while nothing is.
     waiting: Option<Vec<Vec<OwnedFd>>>,
 }
@@ -70,17 +75,20 @@ impl Init {
         let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
         sys::replace_stderr(&null)?;
         say_ready(&control, order.proxy_port)?;
-        Ok(Self { control, children, supervisors: HashSet::new(), waiting: None })
+        Ok(Self { control, children, supervisors: HashSet::new(), memory: order.memory, look_at: None, waiting: None })
     }
 
     fn run(mut self) -> io::Result<()> {
         loop {
             let mut fds = [PollFd::new(&self.control, PollFlags::IN), PollFd::new(&self.children, PollFlags::IN)];
-            match poll(&mut fds, None) {
+            let patience = self.look_at.map(|at| at.saturating_duration_since(Instant::now()));
+            let patience = patience.and_then(|time| Timespec::try_from(time).ok());
+            match poll(&mut fds, patience.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
             let (control, children) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+            self.watch_memory();
             if children {
                 self.reap();
             }
@@ -90,6 +98,13 @@ impl Init {
                     return Ok(());
                 }
             }
+        }
+    }
+
+    fn watch_memory(&mut self) {
+        let now = Instant::now();
+        if let Some(limits) = self.memory.as_ref().filter(|_| self.look_at.is_some_and(|at| at <= now)) {
+            self.look_at = memory::look(limits).map(|pause| now + pause);
         }
     }
 
@@ -133,6 +148,7 @@ impl Init {
                 Role::Helper
             }
             Ok(Fork::Parent(pid)) => {
+                self.look_at.get_or_insert_with(Instant::now);
                 if is_command {
                     self.supervisors.insert(pid);
                 }
@@ -164,7 +180,7 @@ fn serve(descriptors: Vec<OwnedFd>) {
     let Ok(request) = protocol::read_frame::<Request>(&mut operation) else { return };
     let _ = match (request, stdout, stderr) {
         (Request::Execute(execute), Some(stdout), Some(stderr)) => supervise::run(operation, execute, stdout, stderr),
-        (Request::Read { path }, ..) => transfer::read(operation, &path),
+        (Request::Read { path, lines }, ..) => transfer::read(operation, &path, lines),
         (Request::Write { path, access }, ..) => transfer::write(operation, &path, &access),
         (request, ..) => {
             let reply = match files::run(request) {
