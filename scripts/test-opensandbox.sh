@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the conformance suite and the fault tests against the real OpenSandbox server (scripts/opensandbox-server.sh),
-# and stops it again. The last line is the sum; no test at all is a failure.
+# Runs the conformance suite, the fault tests and the comparison of clients against the real OpenSandbox server
+# (scripts/opensandbox-server.sh), and stops it again. The last line is the sum; no test at all is a failure.
 #
 # A server that runs already is used and left running.
 set -euo pipefail

@@ -11,6 +11,7 @@ use domain::resource::{
     AgentSpec, Content, CreateResource, LoopPolicy, ModelProtocol, ModelSpec, PriceVersion, Publication, ResourceKind,
     SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime, Spec, create,
 };
+use domain::tool_call::KNOWN_TOOLS;
 use secrecy::ExposeSecret;
 
 use crate::config::DemoModel;
@@ -226,7 +227,7 @@ fn agent(model_id: ResourceId, profile: ResourceId, has_price: bool) -> Spec {
         model_id,
         fallback_model_ids: Vec::new(),
         sandbox_profile_id: Some(profile),
-        tools: ["run_python", "run_javascript", "run_shell", "write_file", "read_file"].map(str::to_owned).to_vec(),
+        tools: KNOWN_TOOLS.iter().filter(|tool| !["browse", "note"].contains(tool)).map(ToString::to_string).collect(),
         // Near enough to what the demo needs that its meters are seen to move.
         limits: Limits {
             max_iterations: Some(12),

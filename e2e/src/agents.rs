@@ -39,10 +39,20 @@ impl AgentSpec {
         }
     }
 
-    /// With all tools that run code.
+    /// With all tools that work in a sandbox.
     #[must_use]
     pub fn with_sandbox(mut self) -> Self {
-        let tools = ["run_python", "run_javascript", "run_shell", "write_file", "read_file"];
+        let tools = [
+            "run_python",
+            "run_javascript",
+            "run_shell",
+            "read_file",
+            "write_file",
+            "edit_file",
+            "list_files",
+            "glob",
+            "grep",
+        ];
         self.tools.extend(tools.map(str::to_owned));
         self
     }
@@ -91,6 +101,23 @@ pub async fn sandbox_profile(client: &Client, project: &str) -> Result<String> {
 
 /// A sandbox profile on a runtime that is a process of its own, as a server elsewhere would be.
 pub async fn remote_profile(client: &Client, project: &str, slug: &str, runtime: &SandboxRuntime) -> Result<String> {
+    let remote = Remote { url: &runtime.url, api_key: &runtime.api_key, command_timeout_ms: 60_000 };
+    profile_on(client, project, slug, &remote).await
+}
+
+/// A sandbox server, and the time limit of a command on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Remote<'a> {
+    /// Where it is reached.
+    pub url: &'a str,
+    /// Its API key.
+    pub api_key: &'a str,
+    /// The time limit.
+    pub command_timeout_ms: u32,
+}
+
+/// A sandbox profile on this server.
+pub async fn profile_on(client: &Client, project: &str, slug: &str, remote: &Remote<'_>) -> Result<String> {
     let named = json!({ "projectId": project, "slug": slug, "name": slug });
     let with = |more: Value| {
         let mut input = named.clone();
@@ -99,16 +126,16 @@ pub async fn remote_profile(client: &Client, project: &str, slug: &str, runtime:
         }
         input
     };
-    let key = with(json!({ "secret": runtime.api_key }));
+    let key = with(json!({ "secret": remote.api_key }));
     let key = client.mutate("credentialCreate", "CredentialCreateInput", "credential { id }", key).await?;
     let connection =
-        json!({ "baseUrl": runtime.url, "credentialId": text(&key, "/credential/id")?, "egress": "SIDECAR" });
+        json!({ "baseUrl": remote.url, "credentialId": text(&key, "/credential/id")?, "egress": "SIDECAR" });
     let connection = with(json!({ "publish": true, "spec": connection }));
     let (field, input_type) = ("sandboxConnectionCreate", "SandboxConnectionCreateInput");
     let connection = client.mutate(field, input_type, "sandboxConnection { id }", connection).await?;
     let profile = json!({
         "connectionId": text(&connection, "/sandboxConnection/id")?, "image": "vitrine/code",
-        "memoryBytes": "268435456", "diskBytes": "268435456",
+        "memoryBytes": "268435456", "diskBytes": "268435456", "commandTimeoutMs": remote.command_timeout_ms,
     });
     let profile = with(json!({ "publish": true, "spec": profile }));
     let (field, input_type) = ("sandboxProfileCreate", "SandboxProfileCreateInput");

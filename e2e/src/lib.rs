@@ -3,6 +3,7 @@
 //! - [`node`]: clients that others wrote in JavaScript.
 //! - [`process`]: starts and stops `vitrine` and its helpers, always in a directory of its own.
 //! - [`client`]: GraphQL over HTTP.
+//! - [`cut_proxy`]: cuts the connections to a sandbox server.
 //! - [`follow`]: subscriptions over WebSocket, resumable from a cursor.
 //! - [`agents`]: makes the resources that a test needs.
 //! - [`differential`]: several OpenSandbox clients against one server, compared.
@@ -11,11 +12,13 @@
 //! - [`books`]: what must be true of an execution that has ended.
 //! - [`leftovers`]: what a server has left on its host.
 //! - [`mariadb`]: a database server for tests with several replicas.
+//! - [`replicas`]: two servers on one database.
 //! - [`random`]: numbers that are the same in each run.
 
 pub mod agents;
 pub mod books;
 pub mod client;
+pub mod cut_proxy;
 pub mod differential;
 pub mod follow;
 pub mod leftovers;
@@ -24,6 +27,7 @@ pub mod node;
 pub mod process;
 pub mod python;
 pub mod random;
+pub mod replicas;
 pub mod stored;
 
 /// What a test says when something that must work does not.

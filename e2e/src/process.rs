@@ -203,6 +203,19 @@ impl SandboxRuntime {
         BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
         Ok(Self { child, url: line.trim().to_owned(), api_key })
     }
+
+    /// Removes every sandbox that it has.
+    pub async fn remove_all(&self) -> Result {
+        let http = reqwest::Client::builder().no_proxy().build()?;
+        let sandboxes = format!("{}/v1/sandboxes", self.url);
+        let key = ("OPEN-SANDBOX-API-KEY", self.api_key.as_str());
+        let listed = http.get(&sandboxes).header(key.0, key.1).send().await?.text().await?;
+        for sandbox in serde_json::from_str::<Value>(&listed)?["items"].as_array().ok_or("no list")? {
+            let id = sandbox["id"].as_str().ok_or("no id")?;
+            http.delete(format!("{sandboxes}/{id}")).header(key.0, key.1).send().await?.error_for_status()?;
+        }
+        Ok(())
+    }
 }
 
 impl Drop for SandboxRuntime {

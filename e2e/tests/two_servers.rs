@@ -1,8 +1,6 @@
 //! Two servers on one MariaDB, with one artifact directory and one key, as replicas have them. The one that holds the
 //! leases is stopped past their end; the other takes over; when the first wakes up, it writes nothing.
 
-use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::time::Duration;
 
 use e2e::Result;
@@ -11,7 +9,8 @@ use e2e::books::{self, Books};
 use e2e::client::{Client, is_terminal, text};
 use e2e::follow::whole_log;
 use e2e::mariadb::MariaDb;
-use e2e::process::{ScriptedModel, Server, ServerOptions, eventually};
+use e2e::process::{ScriptedModel, eventually};
+use e2e::replicas::{Replica, await_abandonment, owners, replicas};
 use serde_json::{Value, json};
 
 const EXECUTIONS: usize = 4;
@@ -30,12 +29,6 @@ const TABLES: &[&str] = &[
     "artifact",
     "event_segment",
 ];
-
-struct Replica {
-    server: Server,
-    client: Client,
-    log: std::path::PathBuf,
-}
 
 struct Job {
     execution: String,
@@ -77,31 +70,6 @@ async fn a_server_that_slept_past_its_leases_disturbs_nobody_at_work() -> Result
     check(&[stale, other], &jobs).await
 }
 
-fn replicas(dir: &Path, database: &MariaDb) -> Result<[Replica; 2]> {
-    let (first, second) = (dir.join("first"), dir.join("second"));
-    let first = replica(&first, database, None)?;
-    std::fs::create_dir(&second)?;
-    for shared in ["artifacts", "secret.key"] {
-        symlink(dir.join("first").join(shared), second.join(shared))?;
-    }
-    let second = replica(&second, database, Some(&first.client.api_key))?;
-    Ok([first, second])
-}
-
-fn replica(data_dir: &Path, database: &MariaDb, api_key: Option<&str>) -> Result<Replica> {
-    let mut options = ServerOptions::new(data_dir);
-    let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    options.environment = vec![
-        set("VITRINE_DATABASE_URL", &database.url()),
-        set("VITRINE_LEASE_SECONDS", "3"),
-        set("VITRINE_LOCAL_SANDBOX", "false"),
-    ];
-    let server = Server::start(&options)?;
-    let api_key = api_key.map(str::to_owned).or_else(|| server.api_key.clone()).ok_or("no API key")?;
-    let client = server.client(&api_key)?;
-    Ok(Replica { server, client, log: data_dir.with_extension("log") })
-}
-
 async fn start(client: &Client, name: &str) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     for index in 0..EXECUTIONS {
@@ -141,27 +109,6 @@ async fn stop_a_holder<'a>(
     stale.server.signal("STOP")?;
     let held = owners.iter().filter(|(_, pid)| pid == holder).map(|(id, _)| id.clone()).collect();
     Ok((stale, other, held))
-}
-
-/// Execution and process id of each lease.
-fn owners(database: &MariaDb) -> Result<Vec<(String, u32)>> {
-    let rows = database.query("SELECT id, lease_owner FROM vitrine.execution WHERE lease_owner IS NOT NULL")?;
-    rows.iter()
-        .map(|row| {
-            let (id, owner) = row.split_once('\t').ok_or("no owner")?;
-            Ok((id.to_owned(), owner.split('-').next().unwrap_or_default().parse()?))
-        })
-        .collect()
-}
-
-/// The worker that woke up has let go of each execution when its log says so.
-async fn await_abandonment(stale: &Replica, held: &[String]) -> Result {
-    eventually(Duration::from_secs(20), "the stale server lets go", async || {
-        let log = std::fs::read_to_string(&stale.log)?;
-        let has_let_go = |id: &String| log.lines().any(|line| line.contains(id) && line.contains("Abandoned"));
-        Ok(held.iter().all(has_let_go).then_some(()))
-    })
-    .await
 }
 
 async fn end_of_all(client: &Client, jobs: &[Job]) -> Result {

@@ -16,11 +16,12 @@ use std::time::{Duration, UNIX_EPOCH};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use domain::artifact::{ArtifactStore, sha256_hex};
+use domain::artifact::{ArtifactDraft, ArtifactStore, sha256_hex};
 use domain::clock::{Clock as _, Timestamp};
 use domain::ctx::Scope;
 use domain::error::StoreError;
 
+use crate::artifact_draft::{FileDraft, Place};
 use crate::clock::SystemClock;
 
 const DIGEST_LENGTH: usize = 64;
@@ -63,11 +64,18 @@ impl ArtifactStore for DirArtifactStore {
         .await
     }
 
+    async fn begin(&self, scope: Scope) -> Result<Box<dyn ArtifactDraft>, StoreError> {
+        let (root, removal) = (Arc::clone(&self.root), Arc::clone(&self.removal));
+        let place = Place { root, tenant: scope.tenant_id.to_string(), removal };
+        let draft = blocking(move || FileDraft::create(place).map_err(unavailable)).await?;
+        Ok(Box::new(draft))
+    }
+
     async fn remove_unused(&self, scope: Scope, since: Timestamp) -> Result<u64, StoreError> {
         let (root, removal) = (Arc::clone(&self.root), Arc::clone(&self.removal));
         blocking(move || {
             let removed = remove_unused(&root.join(scope.tenant_id.to_string()), since, &removal);
-            removed.map_err(|error| StoreError::Unavailable(Box::new(error)))
+            removed.map_err(unavailable)
         })
         .await
     }
@@ -81,7 +89,11 @@ impl ArtifactStore for DirArtifactStore {
     }
 }
 
-async fn blocking<T, F>(work: F) -> Result<T, StoreError>
+pub(crate) fn unavailable(error: io::Error) -> StoreError {
+    StoreError::Unavailable(Box::new(error))
+}
+
+pub(crate) async fn blocking<T, F>(work: F) -> Result<T, StoreError>
 where
     T: Send + 'static,
     F: FnOnce() -> Result<T, StoreError> + Send + 'static,
@@ -92,28 +104,34 @@ where
 
 fn put(root: &Path, tenant: &str, bytes: &[u8]) -> Result<String, StoreError> {
     let sha256 = sha256_hex(bytes);
-    write(root, tenant, &sha256, bytes).map_err(|error| StoreError::Unavailable(Box::new(error)))?;
+    write(root, tenant, &sha256, bytes).map_err(unavailable)?;
     Ok(sha256)
 }
 
 fn write(root: &Path, tenant: &str, sha256: &str, bytes: &[u8]) -> io::Result<()> {
-    let tenant_dir = root.join(tenant);
-    let dir = tenant_dir.join(&sha256[..2]);
+    let dir = root.join(tenant).join(&sha256[..2]);
     let target = dir.join(sha256);
     if target.metadata().is_ok_and(|known| known.len() == bytes.len() as u64) {
         renew(&target)?;
         // Whoever renamed it may not have come to this line yet.
         return sync_dir(&dir);
     }
-    make_dir(root, &tenant_dir)?;
-    make_dir(&tenant_dir, &dir)?;
     let draft = drafts(root).join(draft_name()?);
-    let written = write_draft(&draft, bytes).and_then(|()| std::fs::rename(&draft, &target));
+    let written = write_draft(&draft, bytes).and_then(|()| adopt(root, tenant, sha256, &draft));
     if written.is_err() {
         // What cannot be removed here is removed at the next start.
         let _ = std::fs::remove_file(&draft);
     }
-    written?;
+    written
+}
+
+/// Gives a durable file the name of its bytes, in the place of a file with the same bytes.
+pub(crate) fn adopt(root: &Path, tenant: &str, sha256: &str, draft: &Path) -> io::Result<()> {
+    let tenant_dir = root.join(tenant);
+    let dir = tenant_dir.join(&sha256[..2]);
+    make_dir(root, &tenant_dir)?;
+    make_dir(&tenant_dir, &dir)?;
+    std::fs::rename(draft, dir.join(sha256))?;
     sync_dir(&dir)
 }
 
@@ -205,11 +223,11 @@ fn is_digest(text: &str) -> bool {
     text.len() == DIGEST_LENGTH && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn drafts(root: &Path) -> PathBuf {
+pub(crate) fn drafts(root: &Path) -> PathBuf {
     root.join("drafts")
 }
 
-fn draft_name() -> io::Result<String> {
+pub(crate) fn draft_name() -> io::Result<String> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     Ok(data_encoding::HEXLOWER.encode(&random))

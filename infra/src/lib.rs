@@ -5,6 +5,7 @@
 //! to providers, over [`http`] and [`sse`]. No type of a driver or vendor gets past this crate.
 
 pub mod artifact_dir;
+mod artifact_draft;
 pub mod clock;
 pub mod data_dir;
 pub mod http;

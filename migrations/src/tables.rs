@@ -267,6 +267,9 @@ const PRICES: [(&str, &str); 1] = [(
      FOREIGN KEY (tenant_id, project_id) REFERENCES project (tenant_id, id)",
 )];
 
+/// The program that a tool call runs in the background. The cursor counts the bytes of its output that events tell.
+const COMMANDS: (&str, &str) = ("tool_call", "command_id {text}, command_cursor {int}, command_limit_ms {int}");
+
 /// All steps, in the order in which they are applied.
 pub fn steps() -> Vec<Step> {
     let table = |(table, body)| (Kind::Table, table, body);
@@ -274,7 +277,7 @@ pub fn steps() -> Vec<Step> {
     let tables = ACCESS.into_iter().chain(RESOURCES).chain(EXECUTIONS).chain(DECISIONS).chain(RECOVERY);
     // Steps stay where they are: what is new comes last.
     let steps = tables.map(table).chain([columns(FALLBACKS)]).chain(BUDGETS.map(table)).chain(PRICES.map(table));
-    let steps = steps.chain([columns(SANDBOX_REACH), table(CREDENTIALS)]);
+    let steps = steps.chain([columns(SANDBOX_REACH), table(CREDENTIALS), columns(COMMANDS)]);
     steps
         .enumerate()
         .map(|(index, (kind, table, body))| {

@@ -334,6 +334,15 @@ impl Claim {
         Ok(())
     }
 
+    /// Whether this claim may stop or remove what the execution has outside. A stale write is refused, a stale request
+    /// cannot be: so the store is asked who holds the execution, and an answer that took long is none.
+    pub(crate) async fn may_act(&self) -> bool {
+        let asked_at = self.ports.clock.monotonic();
+        let fence = self.ports.executions.fence(self.execution.reference()).await;
+        let is_newest = matches!(fence, Ok(Some(fence)) if fence.epoch == self.journal.epoch());
+        is_newest && self.ports.clock.monotonic().saturating_sub(asked_at) < self.ports.lease / 2
+    }
+
     /// Asks whether the service identity may use a resource, at this moment.
     pub(crate) async fn authorize_use(&self, resource: ResourceId) -> Result<(), AccessError> {
         let target = Target {

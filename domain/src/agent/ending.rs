@@ -12,7 +12,9 @@ use crate::sandbox::Sandbox;
 
 /// Ends the claim as the loop left it.
 pub(super) async fn end(claim: &Claim, halt: Halt) -> Ended {
-    let sandbox = claim.sandbox.remove(claim).await;
+    // What is abandoned is the next claim's, with the sandbox.
+    let sandbox =
+        if halt.ends_execution() || matches!(halt, Halt::Drain) { claim.sandbox.remove(claim).await } else { None };
     let outcome = match halt {
         Halt::Stop { code, message, answer } => {
             finish(claim, sandbox, Ending { answer, ..Ending::new(code, message) }).await

@@ -29,6 +29,15 @@ pub enum Halt {
 }
 
 impl Halt {
+    /// Whether the execution ends with it. Otherwise somebody else goes on with the execution.
+    pub const fn ends_execution(&self) -> bool {
+        match self {
+            Self::Stop { .. } | Self::Limit(_) | Self::Account(_) => true,
+            Self::Signal(cause) => !matches!(cause, StopCause::LeaseLost),
+            Self::Drain | Self::Journal(_) => false,
+        }
+    }
+
     /// Ends the execution without an answer.
     pub fn stop(code: StopCode, message: impl Into<String>) -> Self {
         Self::Stop { code, message: message.into(), answer: None }

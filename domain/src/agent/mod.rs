@@ -19,6 +19,7 @@ mod resume;
 mod run;
 mod sandbox_idle;
 mod sandbox_session;
+mod take_over;
 pub(crate) mod warnings;
 
 pub(crate) use claim::Moving;

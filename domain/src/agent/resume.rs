@@ -8,6 +8,7 @@ use super::conversation::Conversation;
 use super::halt::Halt;
 use super::lent_secrets;
 use super::sandbox_session::latest_checkpoint;
+use super::take_over;
 use crate::artifact::{StoredText, load_text};
 use crate::budget::{Amount, Limit};
 use crate::event::Event;
@@ -20,7 +21,7 @@ use crate::model_call::run::{end_of, finished_event};
 use crate::model_call::{CallState, FinishReason, ModelCall, ModelChoice};
 use crate::money::NanoUsd;
 use crate::resource::{ModelSpec, ResourceVersion, Spec};
-use crate::sandbox::{SandboxTarget, WorkspaceCheckpoint};
+use crate::sandbox::{Sandbox, SandboxTarget, WorkspaceCheckpoint};
 use crate::tool_call::plan::{self, Planned, Todo};
 use crate::tool_call::{SideEffect, ToolCall, ToolCallState, ToolResult, understand, warning_of};
 
@@ -57,13 +58,44 @@ pub(super) async fn resume(claim: &Claim) -> Result<(Conversation, Position), Ha
     let mut transcript = claim.ports.reader.transcript(claim.execution.reference()).await?;
     let last = transcript.last().map(|record| record.iteration.clone());
     claim.moving().open_iteration = last.filter(|iteration| iteration.ended_at.is_none());
-    close_open_calls(claim, &mut transcript).await?;
-    claim.sandbox.take_up(&transcript).await;
+    let taken = take_over::find(claim, &transcript).await?;
+    close_open_calls(claim, &mut transcript, taken.as_ref()).await?;
+    claim.sandbox.take_up(&transcript, taken).await;
     if claim.moving().progress.status == ExecutionStatus::Cancelling {
         return Err(Halt::Signal(StopCause::Cancelled));
     }
     apply_waiting_top_ups(claim).await;
-    replay(claim, transcript, conversation).await
+    let followed: Vec<ToolCall> = transcript.iter().flat_map(open_calls).cloned().collect();
+    let resumed = replay(claim, transcript, conversation).await;
+    if resumed.as_ref().is_err_and(Halt::ends_execution) {
+        interrupt(claim, followed).await?;
+    }
+    resumed
+}
+
+/// The calls that were not closed: a background command goes on.
+fn open_calls(record: &IterationRecord) -> impl Iterator<Item = &ToolCall> {
+    record.tool_calls.iter().filter(|call| call.state == ToolCallState::Started)
+}
+
+/// Ends calls that nobody will follow, because the execution ends.
+async fn interrupt(claim: &Claim, calls: Vec<ToolCall>) -> Result<(), Halt> {
+    if calls.is_empty() {
+        return Ok(());
+    }
+    let now = claim.ports.clock.now();
+    let (changes, events) = calls
+        .into_iter()
+        .map(|mut call| {
+            let result = ToolResult::ended(ToolCallState::Interrupted, "INTERRUPTED", "stopped with the execution");
+            plan::fill(&mut call, &result, StoredText::Inline(result.text.clone()));
+            call.ended_at = Some(now);
+            let event = plan::finished_event(&call, &result.text, 0);
+            (Change::SaveToolCall(Box::new(call)), event)
+        })
+        .unzip();
+    claim.record(|_| (changes, events)).await?;
+    Ok(())
 }
 
 async fn read_pins(claim: &Claim) -> Result<Pinned, Halt> {
@@ -103,10 +135,19 @@ fn open(claim: &Claim, credential: Option<&ResourceVersion>) -> Result<Option<St
 }
 
 /// Model calls become lost and are settled at their worst case; tool calls go by what repeating them would do.
-async fn close_open_calls(claim: &Claim, transcript: &mut [IterationRecord]) -> Result<(), Halt> {
+/// A call whose command goes on in the sandbox that is taken over stays open, unless the execution is being cancelled.
+async fn close_open_calls(
+    claim: &Claim,
+    transcript: &mut [IterationRecord],
+    taken: Option<&Sandbox>,
+) -> Result<(), Halt> {
     let now = claim.ports.clock.now();
     let attempt = claim.moving().progress.attempt;
+    let is_cancelling = claim.moving().progress.status == ExecutionStatus::Cancelling;
+    let goes_on =
+        |call: &ToolCall| !is_cancelling && taken.is_some_and(|sandbox| take_over::goes_on_in(call, sandbox.id));
     let mut changes = vec![Change::StartAttempt { number: attempt, started_at: now }];
+    changes.extend(taken.map(|sandbox| Change::SaveSandbox(Box::new(sandbox.clone()))));
     let mut closed = Vec::new();
     let mut supersedes_from = None;
     let mut lost = Vec::new();
@@ -121,7 +162,8 @@ async fn close_open_calls(claim: &Claim, transcript: &mut [IterationRecord]) -> 
             changes.push(Change::SettleAccounts { call: call.id, used });
             lost.push(call.clone());
         }
-        for call in record.tool_calls.iter_mut().filter(|call| call.state == ToolCallState::Started) {
+        let is_closed = |call: &&mut ToolCall| call.state == ToolCallState::Started && !goes_on(call);
+        for call in record.tool_calls.iter_mut().filter(is_closed) {
             let result = close_tool_call(call, now, &workspace);
             closed.push(plan::finished_event(call, &result.text, 0));
             changes.push(Change::SaveToolCall(Box::new(call.clone())));
@@ -157,14 +199,7 @@ fn lose_model_call(call: &mut ModelCall, now: crate::clock::Timestamp) {
 
 fn close_tool_call(call: &mut ToolCall, now: crate::clock::Timestamp, workspace: &str) -> ToolResult {
     let result = match call.side_effect {
-        SideEffect::SandboxOnly => ToolResult::ended(
-            ToolCallState::Interrupted,
-            "INTERRUPTED",
-            format!(
-                "the worker was lost while this ran; it may have run in part; {workspace}; processes and files outside \
-                 /workspace are gone"
-            ),
-        ),
+        SideEffect::SandboxOnly => ToolResult::interrupted(workspace),
         SideEffect::ReadOnly | SideEffect::Idempotent | SideEffect::SideEffect => {
             ToolResult::ended(ToolCallState::Lost, "LOST", "the worker was lost while this ran")
         }
@@ -335,8 +370,13 @@ fn latest_of_each(tool_calls: Vec<ToolCall>) -> Vec<ToolCall> {
     latest
 }
 
-/// A call with a result is done. A lost one is repeated under the same key, and counts as the same call.
+/// A call with a result is done. A lost one is repeated under the same key, and counts as the same call. One whose
+/// command goes on is followed to its end.
 async fn replan(claim: &Claim, call: ToolCall, warning: Option<String>) -> Result<Planned, Halt> {
+    if let (ToolCallState::Started, Some(command)) = (call.state, call.command.clone()) {
+        let arguments = load_text(&*claim.ports.artifacts, claim.scope(), &call.arguments).await?;
+        return Ok(Planned { call, todo: Todo::Follow(command), warning, arguments });
+    }
     if call.state != ToolCallState::Lost {
         let text = load_text(&*claim.ports.artifacts, claim.scope(), &call.result).await?;
         return Ok(Planned { call, todo: Todo::Done(text), warning: None, arguments: String::new() });

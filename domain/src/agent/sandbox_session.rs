@@ -26,6 +26,8 @@ use crate::tool_call::{EgressLog, ToolCall, ToolCallState};
 pub struct SandboxSession {
     pub(super) live: Mutex<Option<(Sandbox, LiveSandbox)>>,
     pub(super) workspace: Mutex<Workspace>,
+    /// Held by the tool that writes a file.
+    pub(crate) writing: Mutex<()>,
     row: Plain<Row>,
     pub(super) usage: Usage,
     /// What was told of its programs' attempts to reach the network.
@@ -45,16 +47,20 @@ struct Row {
     was_lost: bool,
     /// Name and SHA-256 of the outputs that came back with the checkpoint: they are artifacts already.
     collected: BTreeSet<(String, String)>,
+    /// The sandbox that was taken over, until somebody asks whether it is still there.
+    taken: Option<Sandbox>,
+    /// Whether the sandbox stays for the next claim.
+    is_left: bool,
 }
 
 impl SandboxSession {
     /// Takes up what earlier claims left.
-    pub(super) async fn take_up(&self, transcript: &[IterationRecord]) {
+    pub(super) async fn take_up(&self, transcript: &[IterationRecord], taken: Option<Sandbox>) {
         let checkpoint = latest_checkpoint(transcript).cloned();
         let used = |call: &ToolCall| call.sandbox_id.is_some() || call.state == ToolCallState::Interrupted;
         let has_had_one = transcript.iter().flat_map(|record| &record.tool_calls).any(used);
         self.workspace.lock().await.checkpoint.clone_from(&checkpoint);
-        *self.row() = Row { newest: checkpoint.clone(), stored: checkpoint, has_had_one, ..Row::default() };
+        *self.row() = Row { newest: checkpoint.clone(), stored: checkpoint, has_had_one, taken, ..Row::default() };
     }
 
     /// Notes a checkpoint; the next result that is recorded carries its row.
@@ -99,7 +105,7 @@ impl SandboxSession {
         Ok(sandbox)
     }
 
-    /// Ends a use that began with [`Self::get_or_create`].
+    /// Ends a use that began with [`Self::get_or_create`] or [`Self::taken_over`].
     pub fn release(&self, claim: &Claim) {
         self.usage.end(claim.ports.clock.monotonic());
     }
@@ -109,6 +115,7 @@ impl SandboxSession {
         claim: &Claim,
         live: &mut Option<(Sandbox, LiveSandbox)>,
     ) -> Result<(LiveSandbox, Option<String>), NoSandbox> {
+        self.settle_taken(claim, live).await?;
         let now = claim.ports.clock.now();
         if live.as_ref().is_some_and(|(row, _)| row.expires_at.is_some_and(|at| at <= now)) {
             // The server removes it by itself. The reaper looks that it did.
@@ -118,8 +125,7 @@ impl SandboxSession {
         if let Some((_, sandbox)) = live {
             return Ok((sandbox.clone(), None));
         }
-        let missing = || Halt::stop(StopCode::SandboxUnavailable, "The agent has no sandbox profile.");
-        let pinned = claim.pinned()?.sandbox.as_ref().ok_or_else(missing)?;
+        let pinned = pinned(claim)?;
         authorize(claim, pinned).await?;
         let setting = Setting::new(&pinned.profile, self.secrets.clone());
         let (row, sandbox) = create(claim, pinned, setting).await?;
@@ -133,6 +139,55 @@ impl SandboxSession {
         let files = WorkspaceCheckpoint::describe(checkpoint.as_ref());
         let note = format!("[The sandbox is a new one: {files}; processes and files outside /workspace are gone.]");
         Ok((sandbox, Some(note)))
+    }
+
+    /// The sandbox of this id, if it was taken over and is still there. Then [`Self::release`] follows.
+    pub(crate) async fn taken_over(&self, claim: &Claim, id: SandboxId) -> Result<Option<LiveSandbox>, Halt> {
+        let mut live = self.live.lock().await;
+        self.settle_taken(claim, &mut live).await?;
+        let found = live.as_ref().filter(|(row, _)| row.id == id).map(|(_, sandbox)| sandbox.clone());
+        if found.is_some() {
+            self.usage.begin();
+        }
+        Ok(found)
+    }
+
+    /// Finds out whether the sandbox that was taken over is still there. Its files are as its commands left them.
+    async fn settle_taken(&self, claim: &Claim, live: &mut Option<(Sandbox, LiveSandbox)>) -> Result<(), Halt> {
+        let Some(mut row) = self.row().taken.clone() else { return Ok(()) };
+        let pinned = pinned(claim)?;
+        authorize(claim, pinned).await?;
+        let sandbox = LiveSandbox {
+            id: row.id,
+            target: pinned.target.clone(),
+            remote_id: row.remote_id.clone().unwrap_or_default(),
+            enforced: row.enforced.clone(),
+            expires_at: row.expires_at,
+            setting: Setting::new(&pinned.profile, self.secrets.clone()),
+        };
+        let is_usable = claim.ports.sandboxes.is_usable(&claim.call_context(), &sandbox).await;
+        if let Some(cause) = claim.signal.cause() {
+            return Err(Halt::Signal(cause));
+        }
+        match is_usable {
+            Ok(true) => {
+                let files = claim.ports.reader.artifacts(claim.scope(), &[claim.execution.id]).await?;
+                let outputs = files.into_iter().filter(|file| file.kind == ArtifactKind::Output);
+                self.row().collected = outputs.map(|file| (file.name, file.sha256)).collect();
+                *live = Some((row, sandbox));
+            }
+            Ok(false) | Err(_) => {
+                row.state = if is_usable.is_ok() { SandboxState::Gone } else { SandboxState::KillPending };
+                save(claim, &row, Vec::new()).await?;
+            }
+        }
+        self.row().taken = None;
+        Ok(())
+    }
+
+    /// Leaves the sandbox to the next claim, with what runs in it.
+    pub(crate) fn leave(&self) {
+        self.row().is_left = true;
     }
 
     /// The id of the live sandbox.
@@ -149,10 +204,37 @@ impl SandboxSession {
         }
     }
 
-    /// Removes the sandbox, if there is one, and returns its row as it is to be stored with the end.
+    /// Stops using a sandbox in which something may still run, and removes it: nothing may run beside the next tool.
+    pub(crate) async fn give_up(&self, claim: &Claim, id: SandboxId) -> Result<(), Halt> {
+        let given_up = self.live.lock().await.take_if(|(row, _)| row.id == id);
+        let Some((mut row, sandbox)) = given_up else { return Ok(()) };
+        self.row().was_lost = true;
+        if !claim.may_act().await {
+            return Ok(());
+        }
+        let removed = claim.ports.sandboxes.terminate(&sandbox.target, id, Some(&sandbox.remote_id)).await;
+        row.state = if removed.is_ok() { SandboxState::Gone } else { SandboxState::KillPending };
+        save(claim, &row, Vec::new()).await
+    }
+
+    /// What the next sandbox of the execution holds, in words.
+    pub(crate) async fn describe_kept(&self) -> String {
+        WorkspaceCheckpoint::describe(self.workspace.lock().await.checkpoint.as_ref())
+    }
+
+    /// Removes the sandbox, if there is one, and returns its row as it is to be stored with the end. One that is left to
+    /// the next claim stays, and so does one that may be another claim's by now.
     pub async fn remove(&self, claim: &Claim) -> Option<Sandbox> {
-        let (mut row, sandbox) = self.live.lock().await.take()?;
-        let removed = claim.ports.sandboxes.terminate(&sandbox.target, sandbox.id, Some(&sandbox.remote_id)).await;
+        if self.row().is_left {
+            return None;
+        }
+        let live = self.live.lock().await.take().map(|(row, _)| row);
+        let mut row = live.or_else(|| self.row().taken.take())?;
+        let target = &pinned(claim).ok()?.target;
+        if !claim.may_act().await {
+            return None;
+        }
+        let removed = claim.ports.sandboxes.terminate(target, row.id, row.remote_id.as_deref()).await;
         row.state = match removed {
             Ok(()) => SandboxState::Gone,
             Err(error) => {
@@ -167,6 +249,11 @@ impl SandboxSession {
 /// The newest checkpoint of a transcript.
 pub(super) fn latest_checkpoint(transcript: &[IterationRecord]) -> Option<&WorkspaceCheckpoint> {
     transcript.iter().rev().find_map(|record| record.workspace.as_ref())
+}
+
+fn pinned(claim: &Claim) -> Result<&PinnedSandbox, Halt> {
+    let missing = || Halt::stop(StopCode::SandboxUnavailable, "The agent has no sandbox profile.");
+    claim.pinned()?.sandbox.as_ref().ok_or_else(missing)
 }
 
 async fn authorize(claim: &Claim, pinned: &PinnedSandbox) -> Result<(), Halt> {
@@ -286,7 +373,8 @@ async fn fill(claim: &Claim, sandbox: &LiveSandbox) -> Result<(), Halt> {
     let files = claim.ports.reader.artifacts(claim.scope(), &[claim.execution.id]).await?;
     let (inputs, outputs): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.kind == ArtifactKind::Input);
     if is_restored {
-        claim.sandbox.row().collected = outputs.into_iter().map(|file| (file.name, file.sha256)).collect();
+        let outputs = outputs.into_iter().filter(|file| file.kind == ArtifactKind::Output);
+        claim.sandbox.row().collected = outputs.map(|file| (file.name, file.sha256)).collect();
     } else {
         let inputs = upload_inputs(claim, sandbox, inputs).await?;
         let recognised = checkpoint::recognise(claim, sandbox, &mut workspace, inputs).await;

@@ -24,6 +24,8 @@ pub enum ArtifactKind {
     Input,
     /// Left in `/workspace/outputs`.
     Output,
+    /// What a program printed, where the log holds only a part of it.
+    Printed,
 }
 
 /// A file's row.
@@ -81,12 +83,34 @@ pub trait ArtifactStore: Send + Sync {
     /// Stores the bytes durably and returns their hexadecimal SHA-256. Storing the same bytes again is cheap.
     async fn put(&self, scope: Scope, bytes: Bytes) -> Result<String, StoreError>;
 
+    /// Begins bytes that come in pieces. Nothing of them is stored before they are kept.
+    async fn begin(&self, scope: Scope) -> Result<Box<dyn ArtifactDraft>, StoreError>;
+
     /// Removes the blobs of a tenant that nobody has put since this moment; says how many. Some that were put up to an
     /// hour before it may stay.
     async fn remove_unused(&self, scope: Scope, since: Timestamp) -> Result<u64, StoreError>;
 
     /// The bytes with this SHA-256, verified; None when there are none in this tenant.
     async fn get(&self, scope: Scope, sha256: &str) -> Result<Option<Bytes>, StoreError>;
+}
+
+/// Bytes on their way into the artifact store, a piece at a time and never whole in memory. Dropped, they leave nothing.
+#[async_trait]
+pub trait ArtifactDraft: Send {
+    /// Takes the next piece.
+    async fn write(&mut self, piece: Bytes) -> Result<(), StoreError>;
+
+    /// Stores what was written durably.
+    async fn keep(self: Box<Self>) -> Result<Blob, StoreError>;
+}
+
+/// Bytes in the artifact store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blob {
+    /// Hexadecimal SHA-256.
+    pub sha256: String,
+    /// Size in bytes.
+    pub byte_size: u64,
 }
 
 /// Keeps a text: in the row when it is short, else in the artifact store.

@@ -4,6 +4,7 @@
 //! happened. A commit whose answer was lost is resolved by looking at the fence, never by guessing. A journal does not
 //! decide anything: it writes what the loop decided, or reports that the lease is lost.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,6 +17,8 @@ use super::ports::EventBus;
 use crate::clock::{Clock, Timestamp};
 use crate::error::StoreError;
 use crate::execution::{Change, Commit, ExecutionRef, ExecutionStore, Fence, Progress};
+use crate::ids::ToolCallId;
+use crate::sandbox::CommandPlace;
 
 /// Waiting deltas at which the writer is asked to write at once.
 const URGENT_BYTES: usize = 4 * 1024;
@@ -89,6 +92,9 @@ pub struct Journal {
 struct Waiting {
     events: Vec<(Timestamp, Event)>,
     bytes: usize,
+    /// How far the output of background commands is told by these events. Written in the transaction of the events, so
+    /// that whoever follows a command later tells no byte twice and leaves none out.
+    commands: BTreeMap<ToolCallId, CommandPlace>,
 }
 
 impl Journal {
@@ -144,23 +150,27 @@ impl Journal {
         undo: impl FnOnce() + Send,
     ) -> Result<Option<u64>, JournalError> {
         let mut next_sequence = self.next_sequence.lock().await;
-        let mut events = self.take_waiting();
+        let Waiting { mut events, commands, .. } = self.take_waiting();
         let first_of_entry = *next_sequence + events.len() as u64;
         let entry = entry(first_of_entry);
-        let kept = if is_refusable(&entry) { events.clone() } else { Vec::new() };
+        let kept = is_refusable(&entry).then(|| (events.clone(), commands.clone()));
+        let mut changes = save_commands(commands);
+        changes.extend(entry.changes);
         let now = self.clock.now();
         events.extend(entry.events.into_iter().map(|event| (now, event)));
         let segment = encode_segment(*next_sequence, events);
         let commit = Commit {
             fence: Fence { execution: self.execution, epoch: self.epoch, next_sequence: *next_sequence },
             progress: entry.progress,
-            changes: entry.changes,
+            changes,
             segment,
         };
         let outcome = self.write(&commit, &mut next_sequence, Before::NotTried).await?;
         if outcome == Outcome::Refused {
             undo();
-            self.put_back(kept);
+            if let Some((events, commands)) = kept {
+                self.put_back(events, commands);
+            }
         }
         drop(next_sequence);
         if self.has_waiting() {
@@ -171,12 +181,35 @@ impl Journal {
 
     /// Puts a delta behind what is waiting. The log writer commits it soon; a full queue makes the caller write.
     pub async fn delta(self: &Arc<Self>, event: Event, is_first_of_call: bool) -> Result<(), JournalError> {
+        self.wait(event, None, is_first_of_call).await
+    }
+
+    /// As [`Self::delta`], for output of a background command that ends at the cursor of `place`. Both are written in one
+    /// transaction.
+    pub async fn delta_of_command(
+        self: &Arc<Self>,
+        event: Event,
+        place: CommandPlace,
+        is_first_of_call: bool,
+    ) -> Result<(), JournalError> {
+        self.wait(event, Some(place), is_first_of_call).await
+    }
+
+    async fn wait(
+        self: &Arc<Self>,
+        event: Event,
+        place: Option<CommandPlace>,
+        is_first_of_call: bool,
+    ) -> Result<(), JournalError> {
         if self.is_lost() {
             return Err(JournalError::LeaseLost);
         }
         let bytes = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             waiting.bytes += delta_bytes(&event);
+            if let Some(place) = place {
+                waiting.commands.insert(place.call, place);
+            }
             match waiting.events.last_mut() {
                 Some((_, last)) if joins(last, &event) => join(last, event),
                 Some(_) | None => waiting.events.push((self.clock.now(), event)),
@@ -194,9 +227,11 @@ impl Journal {
     /// notifies again).
     pub(super) fn try_prepare(&self) -> Option<(MutexGuard<'_, u64>, Commit)> {
         let next_sequence = self.next_sequence.try_lock()?;
-        let segment = encode_segment(*next_sequence, self.take_waiting())?;
+        let Waiting { events, commands, .. } = self.take_waiting();
+        let segment = encode_segment(*next_sequence, events)?;
         let fence = Fence { execution: self.execution, epoch: self.epoch, next_sequence: *next_sequence };
-        Some((next_sequence, Commit { fence, progress: None, changes: Vec::new(), segment: Some(segment) }))
+        let changes = save_commands(commands);
+        Some((next_sequence, Commit { fence, progress: None, changes, segment: Some(segment) }))
     }
 
     /// Takes note of what became of a prepared commit.
@@ -275,12 +310,12 @@ impl Journal {
         }
     }
 
-    fn take_waiting(&self) -> Vec<(Timestamp, Event)> {
-        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)).events
+    fn take_waiting(&self) -> Waiting {
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Puts what a refused commit had taken before what came since.
-    fn put_back(&self, mut events: Vec<(Timestamp, Event)>) {
+    fn put_back(&self, mut events: Vec<(Timestamp, Event)>, mut commands: BTreeMap<ToolCallId, CommandPlace>) {
         if events.is_empty() {
             return;
         }
@@ -288,11 +323,18 @@ impl Journal {
         waiting.bytes += events.iter().map(|(_, event)| delta_bytes(event)).sum::<usize>();
         events.append(&mut waiting.events);
         waiting.events = events;
+        // A newer cursor stays.
+        commands.append(&mut waiting.commands);
+        waiting.commands = commands;
     }
 
     fn has_waiting(&self) -> bool {
         !self.waiting.lock().unwrap_or_else(PoisonError::into_inner).events.is_empty()
     }
+}
+
+fn save_commands(commands: BTreeMap<ToolCallId, CommandPlace>) -> Vec<Change> {
+    commands.into_values().map(|place| Change::SaveCommand(Box::new(place))).collect()
 }
 
 fn is_refusable(entry: &Entry) -> bool {

@@ -127,6 +127,12 @@ pub enum Event {
         omitted_bytes: u64,
         artifact_id: Option<ArtifactId>,
     },
+    RawOutputKept {
+        tool_call_id: ToolCallId,
+        stream: OutputStream,
+        artifact_id: ArtifactId,
+        byte_size: u64,
+    },
     ToolCallFinished {
         iteration: u32,
         ordinal: u32,

@@ -12,7 +12,7 @@ use crate::ctx::Scope;
 use crate::event::Segment;
 use crate::ids::{AccountId, CommandId, ExecutionId, ModelCallId, PrincipalId, ProjectId, ResourceId, TenantId};
 use crate::model_call::ModelCall;
-use crate::sandbox::{IssuedCredential, Sandbox, WorkspaceCheckpoint};
+use crate::sandbox::{CommandPlace, IssuedCredential, Sandbox, WorkspaceCheckpoint};
 use crate::tool_call::ToolCall;
 
 /// Names an execution together with its tenant.
@@ -300,6 +300,9 @@ pub enum Change {
     SaveModelCall(Box<ModelCall>),
     /// A tool call.
     SaveToolCall(Box<ToolCall>),
+    /// The background command of a tool call, and how far its output is told. Nothing else of the call changes but the
+    /// sandbox that it uses.
+    SaveCommand(Box<CommandPlace>),
     /// A sandbox.
     SaveSandbox(Box<Sandbox>),
     /// A new sandbox, unless the tenant has as many as it may: then the whole commit is refused with `QuotaReached`.

@@ -50,7 +50,8 @@ pub trait ExecutionStore: Send + Sync {
     /// Puts a command into the inbox.
     async fn add_command(&self, execution: ExecutionRef, command: &Command) -> Result<(), StoreError>;
 
-    /// Sandboxes that are not gone although their execution has ended or its epoch moved on.
+    /// Sandboxes that are not gone although their execution has ended, or its newest claim has begun its attempt without
+    /// taking them over.
     async fn stray_sandboxes(&self, limit: u32) -> Result<Vec<(ExecutionRef, Sandbox)>, StoreError>;
 
     /// Notes that a sandbox was seen to be gone. Needs no lease: nothing comes after it.

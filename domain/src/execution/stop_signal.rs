@@ -1,7 +1,7 @@
 //! A StopSignal tells the loop and the calls under way to end, and why.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -26,7 +26,7 @@ pub enum StopCause {
 pub struct StopSignal {
     cause: OnceLock<StopCause>,
     token: CancellationToken,
-    is_draining: AtomicBool,
+    draining: CancellationToken,
     /// Monotonic microseconds after which no external call may start.
     no_start_after: AtomicU64,
 }
@@ -40,7 +40,7 @@ impl StopSignal {
 
     /// Asks the loop to give the execution back when the calls under way have settled.
     pub fn drain(&self) {
-        self.is_draining.store(true, Ordering::Release);
+        self.draining.cancel();
     }
 
     /// Why it was tripped; None when it was not.
@@ -50,7 +50,12 @@ impl StopSignal {
 
     /// Whether the execution is to be given back.
     pub fn is_draining(&self) -> bool {
-        self.is_draining.load(Ordering::Acquire)
+        self.draining.is_cancelled()
+    }
+
+    /// Set when the execution is to be given back.
+    pub fn draining(&self) -> &CancellationToken {
+        &self.draining
     }
 
     /// For the adapters: set when the call must end.

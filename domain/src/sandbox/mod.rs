@@ -1,10 +1,11 @@
 //! A Sandbox is where the code of an execution runs, and the only place.
 //!
 //! It is made when the first tool needs it, belongs to one execution and one lease epoch, and is gone when the
-//! execution ends. Its row is written as an intent before it is asked for, so that one whose answer was lost can be
+//! execution ends. A claim takes over that of a lost one only to follow a program in it. Its row is written as an intent before it is asked for, so that one whose answer was lost can be
 //! found by its label and removed. What lies in its workspace is kept after each tool call, so that the next sandbox of
 //! the execution goes on with it.
 
+mod background;
 mod credential;
 mod egress;
 mod model;
@@ -14,11 +15,12 @@ mod redacting;
 mod setting;
 mod workspace;
 
+pub use background::{BackgroundCommand, CommandPlace, Followed, LONGEST_STREAMED, Start};
 pub use credential::{IssuedCredential, LONGEST_SECRET_BYTES, RevokedBecause, SHORTEST_SECRET_BYTES};
 pub use egress::{EgressAttempt, EgressAttempts, EgressVerdict};
 pub use model::{
-    Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Program, Sandbox, SandboxError, SandboxRequest,
-    SandboxState, SandboxTarget,
+    Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Page, PageForm, PageTarget, Program, ProgramEnd,
+    RawOutput, RefusedOutput, Sandbox, SandboxError, SandboxRequest, SandboxState, SandboxTarget, WhyRefused,
 };
 pub use ports::{OutputSink, SandboxRecords, SandboxRuntime};
 pub use redact::{RedactedStream, Redactor};

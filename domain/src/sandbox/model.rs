@@ -30,7 +30,7 @@ pub enum SandboxState {
 pub struct Sandbox {
     /// Our id; also its label on the server.
     pub id: SandboxId,
-    /// Lease epoch under which it was made.
+    /// Lease epoch of the claim that made it, or took it over.
     pub epoch: u64,
     /// The pinned profile.
     pub profile_version: VersionId,
@@ -148,6 +148,47 @@ pub enum Program {
     JavaScript(String),
     /// A shell command line.
     Shell(String),
+    /// A page in a browser: as text its document is printed, else a file is made.
+    Browse(Page),
+}
+
+/// A page, and what is wanted of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Where it is.
+    pub target: PageTarget,
+    /// What is wanted.
+    pub form: PageForm,
+}
+
+/// Where a page is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PageTarget {
+    /// At an http or https address.
+    Url(String),
+    /// In a file below `/workspace`.
+    File(String),
+}
+
+/// What is wanted of a page. Paths are below `/workspace`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PageForm {
+    /// Its text.
+    Text,
+    /// A picture of what a window of this size shows.
+    Screenshot {
+        /// Where the PNG file goes.
+        path: String,
+        /// Width in pixels.
+        width: u32,
+        /// Height in pixels.
+        height: u32,
+    },
+    /// All of it as a PDF file.
+    Pdf {
+        /// Where the file goes.
+        path: String,
+    },
 }
 
 /// How a program ended.
@@ -165,6 +206,33 @@ pub enum Exit {
     NotStarted(String),
     /// The connection broke and the server does not know; it may have run in part.
     Unknown,
+}
+
+/// How a program ended, and what that means for what comes after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramEnd {
+    /// How it ended.
+    pub exit: Exit,
+    /// Something of it may still run: its sandbox was given up, for nothing else may run beside it.
+    pub sandbox_lost: bool,
+    /// Its output as it was, when it was no text and could be had whole.
+    pub raw: Option<RawOutput>,
+}
+
+impl ProgramEnd {
+    /// It ended in this way, nothing of it is left, and its output was told as it was.
+    pub const fn of(exit: Exit) -> Self {
+        Self { exit, sandbox_lost: false, raw: None }
+    }
+}
+
+/// The bytes of a program's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawOutput {
+    /// Standard output.
+    pub stdout: Bytes,
+    /// Standard error.
+    pub stderr: Bytes,
 }
 
 /// Which stream of a program.
@@ -193,6 +261,39 @@ pub struct Collected {
     pub files: Vec<CollectedFile>,
     /// How many more were new or changed, and did not fit.
     pub left_out: usize,
+    /// What else is new there and is never taken.
+    pub refused: Vec<RefusedOutput>,
+}
+
+/// An entry in `outputs/` that is no file to be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedOutput {
+    /// Its path below `outputs/`, as far as it can be told.
+    pub name: String,
+    /// Why it is not taken.
+    pub why: WhyRefused,
+}
+
+/// Why an entry in `outputs/` is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyRefused {
+    /// A link, which may lead anywhere.
+    Link,
+    /// A pipe, socket or device.
+    Special,
+    /// A name that is no UTF-8, or that the protocol cannot ask for.
+    Name,
+}
+
+impl WhyRefused {
+    /// In words, for a message.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Link => "a link",
+            Self::Special => "no regular file",
+            Self::Name => "a name that cannot be passed on",
+        }
+    }
 }
 
 /// Why a sandbox did not do what was asked.

@@ -4,9 +4,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
 
+use super::background::{BackgroundCommand, Followed, Start};
 use super::egress::EgressAttempts;
-use super::model::{Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget};
+use super::model::{
+    Collected, LiveSandbox, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxTarget,
+};
 use super::workspace::{KeptDirectory, KeptFile, WorkspaceEntry};
 use crate::clock::Timestamp;
 use crate::ctx::Scope;
@@ -45,7 +49,31 @@ pub trait SandboxRuntime: Send + Sync {
         program: &Program,
         timeout: Duration,
         output: &dyn OutputSink,
-    ) -> Result<Exit, SandboxError>;
+    ) -> Result<ProgramEnd, SandboxError>;
+
+    /// Whether a sandbox that an earlier claim made is there and can be used.
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError>;
+
+    /// Starts a program in the background, where the server stops it after `limit`. It goes on when nobody follows it.
+    async fn start(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError>;
+
+    /// Follows a background command to its end, over cut connections, from the first byte of its output on. Standard output
+    /// and error are one text, in the order of their bytes. Cancellation of the context stops the command; `let_go` ends
+    /// the following and leaves the command as it is.
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn OutputSink,
+    ) -> Result<Followed, SandboxError>;
 
     /// Writes a file below `/workspace`; parents are made.
     async fn upload(
@@ -76,6 +104,24 @@ pub trait SandboxRuntime: Send + Sync {
         context: &CallContext,
         sandbox: &LiveSandbox,
     ) -> Result<Vec<WorkspaceEntry>, SandboxError>;
+
+    /// What lies below a directory of `/workspace` down to `depth` levels, in no order; an empty path is `/workspace`
+    /// itself. Links are listed and not followed. None when there is no such directory.
+    async fn list_directory(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        depth: u32,
+    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError>;
+
+    /// What is at a path below `/workspace`, a link not followed; None when there is nothing.
+    async fn entry(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+    ) -> Result<Option<WorkspaceEntry>, SandboxError>;
 
     /// A whole file below `/workspace`; None when there is no such file, or more than `limit` bytes of it.
     async fn read_file(

@@ -8,9 +8,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
 
+use super::background::{BackgroundCommand, Followed, Start};
 use super::egress::EgressAttempts;
-use super::model::{Collected, Exit, LiveSandbox, OutputStream, Program, SandboxError, SandboxRequest, SandboxTarget};
+use super::model::{
+    Collected, Exit, LiveSandbox, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxTarget,
+};
 use super::ports::{OutputSink, SandboxRuntime};
 use super::redact::{RedactedStream, Redactor};
 use super::setting::Secrets;
@@ -52,14 +56,52 @@ impl SandboxRuntime for Redacting {
         program: &Program,
         timeout: Duration,
         output: &dyn OutputSink,
-    ) -> Result<Exit, SandboxError> {
+    ) -> Result<ProgramEnd, SandboxError> {
         let sink = RedactingSink::new(output, &sandbox.setting.secrets);
         let ended = self.0.execute(context, sandbox, program, timeout, &sink).await;
         sink.finish().await;
-        match clean(sandbox, ended)? {
-            Exit::NotStarted(why) => Ok(Exit::NotStarted(redactor(sandbox).text(&why).into_owned())),
-            exit => Ok(exit),
+        let mut end = clean(sandbox, ended)?;
+        let redactor = redactor(sandbox);
+        if let Exit::NotStarted(why) = &mut end.exit {
+            *why = redactor.text(why).into_owned();
         }
+        // Bytes as they were are handed out as a whole or not at all.
+        end.raw = end.raw.filter(|raw| !redactor.is_in(&raw.stdout) && !redactor.is_in(&raw.stderr));
+        Ok(end)
+    }
+
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        clean(sandbox, self.0.is_usable(context, sandbox).await)
+    }
+
+    async fn start(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError> {
+        match clean(sandbox, self.0.start(context, sandbox, program, limit).await)? {
+            Start::NotStarted(why) => Ok(Start::NotStarted(redactor(sandbox).text(&why).into_owned())),
+            started @ Start::Started(_) => Ok(started),
+        }
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn OutputSink,
+    ) -> Result<Followed, SandboxError> {
+        let sink = RedactingSink::new(output, &sandbox.setting.secrets);
+        let followed = self.0.follow(context, sandbox, command, let_go, &sink).await;
+        // What is held back by a follower that lets go comes again with the next one.
+        if !matches!(followed, Ok(Followed::LetGo)) {
+            sink.finish().await;
+        }
+        clean(sandbox, followed)
     }
 
     async fn upload(
@@ -101,6 +143,9 @@ impl SandboxRuntime for Redacting {
         let found = collected.files.len();
         collected.files.retain(|file| !redactor.is_in(file.name.as_bytes()) && !redactor.is_in(&file.bytes));
         collected.left_out += found - collected.files.len();
+        for refused in &mut collected.refused {
+            refused.name = redactor.text(&refused.name).into_owned();
+        }
         Ok(collected)
     }
 
@@ -110,13 +155,31 @@ impl SandboxRuntime for Redacting {
         sandbox: &LiveSandbox,
     ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
         let mut entries = clean(sandbox, self.0.list_workspace(context, sandbox).await)?;
-        let redactor = redactor(sandbox);
-        // Neither name may come back: it is counted as something that cannot be kept.
-        for entry in entries.iter_mut().filter(|entry| redactor.is_in(entry.path.as_bytes())) {
-            entry.path = redactor.text(&entry.path).into_owned();
-            entry.kind = EntryKind::Other;
+        hide_names(sandbox, &mut entries);
+        Ok(entries)
+    }
+
+    async fn list_directory(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        depth: u32,
+    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+        let mut entries = clean(sandbox, self.0.list_directory(context, sandbox, path, depth).await)?;
+        if let Some(entries) = &mut entries {
+            hide_names(sandbox, entries);
         }
         Ok(entries)
+    }
+
+    async fn entry(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+    ) -> Result<Option<WorkspaceEntry>, SandboxError> {
+        clean(sandbox, self.0.entry(context, sandbox, path).await)
     }
 
     async fn read_file(
@@ -191,6 +254,15 @@ impl SandboxRuntime for Redacting {
         remote_id: Option<&str>,
     ) -> Result<(), SandboxError> {
         self.0.terminate(target, id, remote_id).await
+    }
+}
+
+/// A name with a secret may not come back: its entry is counted as something that cannot be kept.
+fn hide_names(sandbox: &LiveSandbox, entries: &mut [WorkspaceEntry]) {
+    let redactor = redactor(sandbox);
+    for entry in entries.iter_mut().filter(|entry| redactor.is_in(entry.path.as_bytes())) {
+        entry.path = redactor.text(&entry.path).into_owned();
+        entry.kind = EntryKind::Other;
     }
 }
 

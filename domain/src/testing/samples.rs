@@ -249,6 +249,7 @@ impl Samples {
             truncated: true,
             lossy: true,
             sandbox_id: Some(self.sandbox_id()),
+            command: None,
             started_at,
             ended_at: Some(started_at),
         }

@@ -11,6 +11,23 @@ use sha2::{Digest, Sha256};
 /// Arguments of a call: a JSON object.
 pub type Arguments = Map<String, Value>;
 
+/// What is wrong with arguments: a code, and a message that names field, rule and fix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub code: &'static str,
+    pub message: String,
+}
+
+impl Fault {
+    pub(super) fn new(code: &'static str, message: String) -> Self {
+        Self { code, message }
+    }
+
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::new("INVALID_TOOL_ARGUMENTS", message.into())
+    }
+}
+
 /// Parses arguments. They must be one JSON object without duplicate keys at any depth and nothing behind it: what a
 /// provider cut off is not repaired. The error says what is wrong and where, and quotes nothing.
 pub fn parse_strict(text: &str) -> Result<Arguments, String> {

@@ -1,12 +1,23 @@
-//! The tools that come with Vitrine: their names, their contracts, and what repeating them would do.
+//! The tools that come with Vitrine: their names, and what repeating them would do.
 
-use serde_json::{Value, json};
-
+use super::contract::contract_of;
 use super::model::SideEffect;
 use crate::model_call::ToolDefinition;
 
 /// Names of all built-in tools.
-pub const KNOWN_TOOLS: &[&str] = &["run_python", "run_javascript", "run_shell", "write_file", "read_file", "note"];
+pub const KNOWN_TOOLS: &[&str] = &[
+    "run_python",
+    "run_javascript",
+    "run_shell",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "list_files",
+    "glob",
+    "grep",
+    "browse",
+    "note",
+];
 
 /// A tool that comes with Vitrine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,10 +28,20 @@ pub enum BuiltInTool {
     RunJavaScript,
     /// Runs a shell command line in the sandbox.
     RunShell,
+    /// Reads a part of a file in the sandbox.
+    ReadFile,
     /// Writes a file in the sandbox.
     WriteFile,
-    /// Reads a file in the sandbox.
-    ReadFile,
+    /// Replaces an exact text in a file in the sandbox.
+    EditFile,
+    /// Lists a directory in the sandbox.
+    ListFiles,
+    /// Finds files in the sandbox by their paths.
+    Glob,
+    /// Finds lines in files of the sandbox.
+    Grep,
+    /// Opens a page in the browser of the sandbox.
+    Browse,
     /// Keeps a thought; has no effect but its record.
     Note,
 }
@@ -32,7 +53,7 @@ pub fn needs_sandbox(name: &str) -> bool {
 
 impl BuiltInTool {
     /// Version of all built-in contracts; part of what a tool call records.
-    pub const VERSION: &'static str = "1";
+    pub const VERSION: &'static str = "2";
 
     /// The tool of this name.
     pub fn by_name(name: &str) -> Option<Self> {
@@ -40,8 +61,13 @@ impl BuiltInTool {
             "run_python" => Some(Self::RunPython),
             "run_javascript" => Some(Self::RunJavaScript),
             "run_shell" => Some(Self::RunShell),
-            "write_file" => Some(Self::WriteFile),
             "read_file" => Some(Self::ReadFile),
+            "write_file" => Some(Self::WriteFile),
+            "edit_file" => Some(Self::EditFile),
+            "list_files" => Some(Self::ListFiles),
+            "glob" => Some(Self::Glob),
+            "grep" => Some(Self::Grep),
+            "browse" => Some(Self::Browse),
             "note" => Some(Self::Note),
             _ => None,
         }
@@ -50,68 +76,18 @@ impl BuiltInTool {
     /// What repeating it would do.
     pub const fn side_effect(self) -> SideEffect {
         match self {
-            Self::Note | Self::ReadFile => SideEffect::ReadOnly,
+            Self::Note | Self::ReadFile | Self::ListFiles | Self::Glob | Self::Grep => SideEffect::ReadOnly,
             // It replaces the whole file, so that a second time changes nothing.
             Self::WriteFile => SideEffect::Idempotent,
-            Self::RunPython | Self::RunJavaScript | Self::RunShell => SideEffect::SandboxOnly,
+            // An edit finds its own result the second time, and may do to that what it did before.
+            Self::EditFile | Self::RunPython | Self::RunJavaScript | Self::RunShell | Self::Browse => {
+                SideEffect::SandboxOnly
+            }
         }
     }
 
     /// What the model is told about it.
     pub fn definition(self) -> ToolDefinition {
-        let (name, description, properties, required) = self.contract();
-        ToolDefinition {
-            name: name.to_owned(),
-            description: description.to_owned(),
-            parameters: json!({
-                "type": "object", "properties": properties, "required": required, "additionalProperties": false,
-            }),
-        }
-    }
-
-    fn contract(self) -> (&'static str, &'static str, Value, &'static [&'static str]) {
-        let text = |about: &str| json!({"type": "string", "description": about});
-        match self {
-            Self::RunPython => (
-                "run_python",
-                "Runs Python 3 source in the sandbox, in /workspace. Input files are in inputs/; files written to outputs/ become artifacts. Returns what it printed and its exit code.",
-                json!({"code": text("Python source")}),
-                &["code"],
-            ),
-            Self::RunJavaScript => (
-                "run_javascript",
-                "Runs JavaScript source with Node in the sandbox, in /workspace. Returns what it printed and its exit code.",
-                json!({"code": text("JavaScript source")}),
-                &["code"],
-            ),
-            Self::RunShell => (
-                "run_shell",
-                "Runs a shell command line in the sandbox, in /workspace. Returns what it printed and its exit code.",
-                json!({"command": text("Shell command line")}),
-                &["command"],
-            ),
-            Self::WriteFile => (
-                "write_file",
-                "Writes a text file in the sandbox, below /workspace; parents are made, an existing file is replaced.",
-                json!({"path": text("Path below /workspace"), "content": text("The whole content")}),
-                &["path", "content"],
-            ),
-            Self::ReadFile => (
-                "read_file",
-                "Reads a text file in the sandbox, below /workspace, at most 64 KiB at a time.",
-                json!({
-                    "path": text("Path below /workspace"),
-                    "offset": {"type": "integer", "minimum": 0, "description": "First byte; 0 when left out"},
-                    "limit": {"type": "integer", "minimum": 1, "maximum": 65536, "description": "Bytes at most"},
-                }),
-                &["path"],
-            ),
-            Self::Note => (
-                "note",
-                "Keeps a thought in the record of this execution. Has no other effect.",
-                json!({"text": text("The thought")}),
-                &["text"],
-            ),
-        }
+        contract_of(self)
     }
 }

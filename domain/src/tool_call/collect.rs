@@ -7,24 +7,29 @@ use crate::agent::Claim;
 use crate::artifact::{Artifact, ArtifactKind, media_type, sha256_hex};
 use crate::event::Event;
 use crate::ids::ArtifactId;
-use crate::sandbox::LiveSandbox;
+use crate::sandbox::{LiveSandbox, RefusedOutput};
 
-/// What a call left in `outputs/`.
+/// What a call left in `outputs/`, and what else is recorded with its end.
 #[derive(Default)]
 pub(super) struct Outputs {
     pub files: Vec<(Artifact, Bytes)>,
     /// Say what of it could not be kept.
     pub warnings: Vec<Event>,
+    /// Files of what a program printed; their bytes are stored.
+    pub printed: Vec<Artifact>,
+    /// Output that is told with the end of the call, for it would be told again if it came before.
+    pub last_words: Vec<Event>,
 }
 
-/// New and changed files in `outputs/`. A collection that fails leaves the tool's result as it is, with a warning.
-pub(super) async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbox) -> Outputs {
+/// Adds new and changed files in `outputs/`. A collection that fails leaves the tool's result as it is, with a warning.
+pub(super) async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbox, outputs: &mut Outputs) {
     let found = match claim.ports.sandboxes.collect(&claim.call_context(), sandbox).await {
         Ok(found) => found,
         Err(error) => {
             tracing::warn!(execution.id = %claim.execution.id, error.code = error.code, "outputs were not collected");
             let message = format!("The files in outputs/ could not be collected. {error}");
-            return Outputs { files: Vec::new(), warnings: vec![warning_event("OUTPUTS_NOT_COLLECTED", message)] };
+            outputs.warnings.push(warning_event("OUTPUTS_NOT_COLLECTED", message));
+            return;
         }
     };
     let artifact = |name: String, bytes: &Bytes| Artifact {
@@ -38,20 +43,28 @@ pub(super) async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbo
         created_at: claim.ports.clock.now(),
         name,
     };
+    let files = found.files.into_iter().map(|file| (artifact(file.name, &file.bytes), file.bytes));
+    outputs.files.extend(files.filter(|(artifact, _)| !claim.sandbox.has_collected(&artifact.name, &artifact.sha256)));
     let left_out = found.left_out;
-    Outputs {
-        files: found
-            .files
-            .into_iter()
-            .map(|file| (artifact(file.name, &file.bytes), file.bytes))
-            .filter(|(artifact, _)| !claim.sandbox.has_collected(&artifact.name, &artifact.sha256))
-            .collect(),
-        warnings: Vec::from_iter((left_out > 0).then(|| {
-            let message =
-                format!("Left out of the artifacts, being too many or too large: {left_out} files in outputs/.");
-            warning_event("OUTPUTS_LEFT_OUT", message)
-        })),
+    if left_out > 0 {
+        let message = format!("Left out of the artifacts, being too many or too large: {left_out} files in outputs/.");
+        outputs.warnings.push(warning_event("OUTPUTS_LEFT_OUT", message));
     }
+    if !found.refused.is_empty() {
+        outputs.warnings.push(warning_event("OUTPUTS_REFUSED", refusal(&found.refused)));
+    }
+}
+
+/// Names of entries that are told at most.
+const MAX_NAMED: usize = 10;
+
+fn refusal(refused: &[RefusedOutput]) -> String {
+    let named = refused.iter().take(MAX_NAMED).map(|entry| format!("{:?} ({})", entry.name, entry.why.words()));
+    let more = match refused.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("Not taken as artifacts from outputs/: {}{more}.", named.collect::<Vec<_>>().join(", "))
 }
 
 fn warning_event(code: &str, message: String) -> Event {

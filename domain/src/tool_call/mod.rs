@@ -5,16 +5,23 @@
 //! run (bad arguments, no grant, no budget) still has a row and a result: the model must get an answer to each call.
 
 mod arguments;
+mod browse;
 mod catalogue;
 mod collect;
+mod contract;
 mod credentials;
 mod egress;
+mod fields;
 mod files;
+mod follow;
 mod invocation;
 mod judge;
 mod model;
 mod output;
+mod page_text;
+mod path;
 pub mod plan;
+mod printed;
 mod program;
 pub mod run;
 

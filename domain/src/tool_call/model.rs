@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::StoredText;
 use crate::clock::Timestamp;
 use crate::ids::{SandboxId, ToolCallId};
-use crate::sandbox::Redactor;
+use crate::sandbox::{BackgroundCommand, Redactor};
 
 /// What repeating a call would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +71,15 @@ impl ToolResult {
         }
     }
 
+    /// It ran in a sandbox that is lost; `workspace` says what the next one holds.
+    pub fn interrupted(workspace: &str) -> Self {
+        let message = format!(
+            "the worker was lost while this ran; it may have run in part; {workspace}; processes and files outside \
+             /workspace are gone"
+        );
+        Self::ended(ToolCallState::Interrupted, "INTERRUPTED", message)
+    }
+
     /// It ended otherwise; the model reads the code and the message.
     pub fn ended(state: ToolCallState, code: &str, message: impl Into<String>) -> Self {
         let message = message.into();
@@ -82,6 +91,14 @@ impl ToolResult {
         }
     }
 
+    /// Puts the replacement character in the place of each NUL: not every store keeps one in a text.
+    pub(super) fn take_nul_out(&mut self) {
+        if self.text.contains('\0') {
+            self.text = without_nul(&self.text);
+            self.lossy = true;
+        }
+    }
+
     /// Takes out of every text of it what must not be told.
     pub fn redact(&mut self, redactor: &Redactor) {
         self.text = redactor.text(&self.text).into_owned();
@@ -89,6 +106,11 @@ impl ToolResult {
             *message = redactor.text(message).into_owned();
         }
     }
+}
+
+/// A text with the replacement character in the place of each NUL.
+pub(super) fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
 }
 
 /// A ToolCall, as it is stored.
@@ -128,6 +150,9 @@ pub struct ToolCall {
     pub lossy: bool,
     /// The sandbox that it used.
     pub sandbox_id: Option<SandboxId>,
+    /// The program that it runs in the background. Written by [`crate::execution::Change::SaveCommand`] alone, so that
+    /// no other write of the row takes a cursor back.
+    pub command: Option<BackgroundCommand>,
     /// When it started.
     pub started_at: Timestamp,
     /// When it ended.

@@ -33,6 +33,11 @@ impl CappedOutput {
         head
     }
 
+    /// The head.
+    pub fn head(&self) -> &str {
+        &self.head
+    }
+
     /// Bytes that were dropped between head and tail.
     pub fn omitted_bytes(&self) -> u64 {
         self.omitted_bytes

@@ -15,6 +15,7 @@ use crate::ids::ToolCallId;
 use crate::loop_guard::with_warning;
 use crate::model_call::{RequestedToolCall, ToolDefinition};
 use crate::resource::LoopAction;
+use crate::sandbox::BackgroundCommand;
 
 const BUDGET_EXCEEDED: &str = "BUDGET_EXCEEDED";
 /// Code of a call that was given back before anything of it left.
@@ -39,6 +40,8 @@ pub struct Planned {
 pub enum Todo {
     /// This.
     Do(Invocation),
+    /// Follow a background command that an earlier claim started.
+    Follow(BackgroundCommand),
     /// Nothing: the result is known.
     Done(String),
 }
@@ -249,6 +252,7 @@ fn new_row(
         truncated: false,
         lossy: false,
         sandbox_id: None,
+        command: None,
         started_at: claim.ports.clock.now(),
         ended_at: None,
     }
@@ -260,6 +264,7 @@ pub(crate) fn repeat(claim: &Claim, lost: &ToolCall) -> ToolCall {
         id: ToolCallId::generate(&*claim.ports.clock, &*claim.ports.entropy),
         epoch: claim.journal.epoch(),
         state: ToolCallState::Started,
+        command: None,
         started_at: claim.ports.clock.now(),
         ..lost.clone()
     }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
+use super::browse::browse;
 use super::collect::{Outputs, collect, created_event};
-use super::files::use_sandbox;
+use super::follow;
 use super::invocation::Invocation;
 use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::plan::{NOT_BEGUN, Planned, Todo, fill, finished_event, loop_stop};
+use super::program::run_program;
 use crate::agent::{Claim, Halt, NoSandbox, checkpoint};
 use crate::artifact::store_text;
 use crate::execution::{Change, StopCause, StopCode};
@@ -23,7 +25,9 @@ use crate::sandbox::{LiveSandbox, SandboxError};
 /// ends the execution, the calls before the one that it caught run first.
 pub async fn run_all(claim: &Claim, planned: Vec<Planned>) -> Result<Vec<(ToolCallId, String)>, Halt> {
     let stop = loop_stop(claim, planned.iter().map(|planned| &planned.call))?;
-    let ended = join_all(planned.into_iter().map(|planned| one(claim, planned))).await;
+    let mut ended = join_all(planned.into_iter().map(|planned| one(claim, planned))).await;
+    // A call that is left open is the next claim's, and so is the execution, however the other calls ended.
+    ended.sort_by_key(|ended| ended.as_ref().err().is_none_or(Halt::ends_execution));
     let results = ended.into_iter().collect::<Result<_, _>>()?;
     stop.map_or(Ok(results), Err)
 }
@@ -32,15 +36,18 @@ async fn one(claim: &Claim, planned: Planned) -> Result<(ToolCallId, String), Ha
     let Planned { call, todo, warning, arguments } = planned;
     // The model knows the call by the id that it was asked under, which is also its idempotency key.
     let asked_as = call.idempotency_key.parse().unwrap_or(call.id);
-    let invocation = match todo {
-        Todo::Done(text) => return Ok((asked_as, text)),
-        Todo::Do(invocation) => invocation,
-    };
     let began = claim.ports.clock.monotonic();
-    let (mut result, halt, outputs) = match invoke(claim, &call, &invocation).await {
-        Ok((result, outputs)) => (result, None, outputs),
-        Err(Refusal { result, halt }) => (result, halt, Outputs::default()),
+    let invoked = match todo {
+        Todo::Done(text) => return Ok((asked_as, text)),
+        Todo::Do(invocation) => invoke(claim, &call, &invocation).await,
+        Todo::Follow(command) => follow::go_on(claim, &call, command).await,
     };
+    let (mut result, halt, outputs) = match invoked {
+        Ok((result, outputs)) => (result, None, outputs),
+        Err(Unfinished::Refused { result, halt }) => (result, halt, Outputs::default()),
+        Err(Unfinished::LeftOpen(halt)) => return Err(halt),
+    };
+    result.take_nul_out();
     if let Some(warning) = warning {
         result.text = with_warning(&result.text, &warning);
     }
@@ -55,20 +62,27 @@ async fn one(claim: &Claim, planned: Planned) -> Result<(ToolCallId, String), Ha
 }
 
 /// A call that did not get as far as a result of its own.
-struct Refusal {
-    result: ToolResult,
-    halt: Option<Halt>,
+pub(super) enum Unfinished {
+    /// It was refused, or did not begin.
+    Refused {
+        /// What is recorded.
+        result: ToolResult,
+        /// Why the execution ends.
+        halt: Option<Halt>,
+    },
+    /// It goes on, and the next claim follows it: nothing is recorded.
+    LeftOpen(Halt),
 }
 
-impl Refusal {
+impl Unfinished {
     fn of(state: ToolCallState, code: &str, message: String, halt: Option<Halt>) -> Self {
-        Self { result: ToolResult::ended(state, code, message), halt }
+        Self::Refused { result: ToolResult::ended(state, code, message), halt }
     }
 }
 
-type Invoked = (ToolResult, Outputs);
+pub(super) type Invoked = (ToolResult, Outputs);
 
-async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Result<Invoked, Refusal> {
+async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Result<Invoked, Unfinished> {
     if let Err(halt) = claim.check_stop() {
         return Err(not_begun(halt));
     }
@@ -76,8 +90,12 @@ async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Resu
         return Ok((ToolResult::succeeded("Noted."), Outputs::default()));
     }
     let (sandbox, note) = claim.sandbox.get_or_create(claim).await.map_err(no_sandbox)?;
-    let (mut result, outputs) = invoke_in(claim, call, invocation, &sandbox).await;
+    let invoked = match follow::long_program(claim, invocation) {
+        Some((program, limit)) => follow::begin(claim, call, program, limit, &sandbox).await,
+        None => Ok(invoke_in(claim, call, invocation, &sandbox).await),
+    };
     claim.sandbox.release(claim);
+    let (mut result, outputs) = invoked?;
     // What was redacted in pieces may make a secret as a whole.
     result.redact(&sandbox.setting.secrets.redactor());
     if let Some(note) = note {
@@ -87,15 +105,31 @@ async fn invoke(claim: &Claim, call: &ToolCall, invocation: &Invocation) -> Resu
 }
 
 async fn invoke_in(claim: &Claim, call: &ToolCall, invocation: &Invocation, sandbox: &LiveSandbox) -> Invoked {
-    let outcome = use_sandbox(claim, call, invocation, sandbox).await;
-    let mut outputs = Outputs::default();
-    match &outcome {
-        Ok(_) => outputs = collect(claim, call, sandbox).await,
-        Err(error) if error.sandbox_lost => claim.sandbox.forget(sandbox.id).await,
-        Err(_) => {}
+    let done = match invocation {
+        Invocation::Run(program) => run_program(claim, call, program, sandbox).await,
+        Invocation::Files(tool) => (tool.run(claim, sandbox).await, Outputs::default()),
+        Invocation::Browse(page) => browse(claim, call, page, sandbox).await,
+        Invocation::Note => (Ok(ToolResult::succeeded("Noted.")), Outputs::default()),
+    };
+    conclude(claim, call, sandbox, invocation.changes_workspace(), done).await
+}
+
+/// Keeps what a call left in its sandbox.
+pub(super) async fn conclude(
+    claim: &Claim,
+    call: &ToolCall,
+    sandbox: &LiveSandbox,
+    changes_workspace: bool,
+    (outcome, mut outputs): (Result<ToolResult, SandboxError>, Outputs),
+) -> Invoked {
+    if outcome.as_ref().is_err_and(|error| error.sandbox_lost) {
+        claim.sandbox.forget(sandbox.id).await;
     }
-    let is_live = outcome.as_ref().map_or_else(|error| !error.sandbox_lost, |_| true);
-    if is_live && invocation.changes_workspace() {
+    let is_live = claim.sandbox.current().await == Some(sandbox.id);
+    if is_live && outcome.is_ok() {
+        collect(claim, call, sandbox, &mut outputs).await;
+    }
+    if is_live && changes_workspace {
         outputs.warnings.extend(checkpoint::take(claim, sandbox).await);
     }
     let failed = |error: SandboxError| ToolResult::ended(ToolCallState::Failed, error.code, error.message);
@@ -103,7 +137,7 @@ async fn invoke_in(claim: &Claim, call: &ToolCall, invocation: &Invocation, sand
 }
 
 /// A call that did not begin: the next worker makes it where the execution goes on, and nobody where it ends.
-fn not_begun(halt: Halt) -> Refusal {
+pub(super) fn not_begun(halt: Halt) -> Unfinished {
     let (state, code, message) = match &halt {
         Halt::Drain | Halt::Journal(_) | Halt::Signal(StopCause::LeaseLost) => {
             (ToolCallState::Lost, NOT_BEGUN, "the worker stopped before this began")
@@ -112,10 +146,10 @@ fn not_begun(halt: Halt) -> Refusal {
             (ToolCallState::Cancelled, "CANCELLED", "the execution was stopped")
         }
     };
-    Refusal::of(state, code, message.to_owned(), Some(halt))
+    Unfinished::of(state, code, message.to_owned(), Some(halt))
 }
 
-fn no_sandbox(why: NoSandbox) -> Refusal {
+pub(super) fn no_sandbox(why: NoSandbox) -> Unfinished {
     let halt = match why {
         NoSandbox::Halt(halt) => halt,
         NoSandbox::QuotaReached { most } => {
@@ -123,7 +157,7 @@ fn no_sandbox(why: NoSandbox) -> Refusal {
                 "no sandbox could be made, because the {most} that this installation allows at one time are in use; try \
                  again later"
             );
-            return Refusal::of(ToolCallState::Failed, "SANDBOX_QUOTA_EXCEEDED", message, None);
+            return Unfinished::of(ToolCallState::Failed, "SANDBOX_QUOTA_EXCEEDED", message, None);
         }
     };
     let (code, message) = match &halt {
@@ -131,7 +165,7 @@ fn no_sandbox(why: NoSandbox) -> Refusal {
         Halt::Stop { message, .. } => ("SANDBOX_UNAVAILABLE", message.clone()),
         Halt::Limit(_) | Halt::Account(_) | Halt::Signal(_) | Halt::Drain | Halt::Journal(_) => return not_begun(halt),
     };
-    Refusal::of(ToolCallState::Failed, code, message, Some(halt))
+    Unfinished::of(ToolCallState::Failed, code, message, Some(halt))
 }
 
 /// How a call ended, and what it left.
@@ -149,7 +183,7 @@ async fn finish(claim: &Claim, mut call: ToolCall, ended: Ended<'_>) -> Result<O
     let stored = store_text(&*claim.ports.artifacts, claim.scope(), result.text.clone()).await?;
     fill(&mut call, result, stored);
     call.ended_at = Some(claim.ports.clock.now());
-    call.sandbox_id = claim.sandbox.current().await;
+    call.sandbox_id = claim.sandbox.current().await.or(call.sandbox_id);
     let mut rows = Vec::with_capacity(outputs.files.len());
     for (artifact, bytes) in outputs.files {
         claim.ports.artifacts.put(claim.scope(), bytes).await?;
@@ -167,9 +201,10 @@ async fn finish(claim: &Claim, mut call: ToolCall, ended: Ended<'_>) -> Result<O
                 let limit = moving.limits.max_errors_per_tool;
                 too_many_errors = limit.filter(|most| *errors >= *most);
             }
-            let mut events: Vec<_> = rows.iter().map(created_event).chain(outputs.warnings).collect();
+            let mut events = outputs.last_words;
+            events.extend(rows.iter().map(created_event).chain(outputs.warnings));
             events.push(finished_event(&call, &result.text, millis(duration)));
-            let mut changes: Vec<_> = rows.into_iter().map(Change::AddArtifact).collect();
+            let mut changes: Vec<_> = rows.into_iter().chain(outputs.printed).map(Change::AddArtifact).collect();
             changes.extend(claim.sandbox.unsaved_checkpoint(call.iteration));
             changes.push(Change::SaveToolCall(Box::new(call)));
             (changes, events)

@@ -65,7 +65,8 @@ fn a_known_tool_is_understood_and_its_arguments_are_checked() {
     assert_eq!(unknown_key.error.unwrap().0, "INVALID_TOOL_ARGUMENTS");
     for path in ["../etc/passwd", "/etc/passwd", "a//b", "a/./b", "", "a\nb"] {
         let arguments = serde_json::json!({ "path": path, "content": "" }).to_string();
-        assert!(understand(&allowed, "write_file", &arguments).is_err(), "{path:?}");
+        let refused = understand(&allowed, "write_file", &arguments).unwrap_err();
+        assert_eq!(refused.error.unwrap().0, "INVALID_PATH", "{path:?}");
     }
 }
 
@@ -93,4 +94,65 @@ fn every_known_tool_has_a_definition_of_its_own_name() {
     for name in KNOWN_TOOLS {
         assert_eq!(BuiltInTool::by_name(name).unwrap().definition().name, *name);
     }
+}
+
+#[test]
+fn a_tool_takes_the_arguments_that_its_contract_names_and_no_others() {
+    let all = tools(KNOWN_TOOLS);
+    for name in KNOWN_TOOLS {
+        let contract = BuiltInTool::by_name(name).unwrap().definition().parameters;
+        let known: Vec<_> = contract["properties"].as_object().unwrap().keys().cloned().collect();
+        let required = contract["required"].as_array().unwrap();
+        let minimal: Arguments =
+            required.iter().map(|name| (name.as_str().unwrap().to_owned(), name.clone())).collect();
+        let minimal = if *name == "browse" { with(minimal, "path", "a.html".into()) } else { minimal };
+        assert!(understand(&all, name, &serde_json::to_string(&minimal).unwrap()).is_ok(), "{name} {minimal:?}");
+        let refused =
+            understand(&all, name, &serde_json::to_string(&with(minimal.clone(), "bogus", true.into())).unwrap());
+        assert!(refused.unwrap_err().text.contains("bogus: is no argument of this tool"), "{name}");
+        for property in &known {
+            // A value of a wrong type is found whatever the field is, and the field is named.
+            let wrong = understand(
+                &all,
+                name,
+                &serde_json::to_string(&with(minimal.clone(), property, serde_json::json!([]))).unwrap(),
+            );
+            assert!(wrong.unwrap_err().text.contains(&format!("{property}: must be ")), "{name} {property}");
+        }
+    }
+}
+
+fn with(mut arguments: Arguments, name: &str, value: serde_json::Value) -> Arguments {
+    arguments.insert(name.to_owned(), value);
+    arguments
+}
+
+#[test]
+fn arguments_that_contradict_each_other_are_refused_with_a_fix() {
+    let all = tools(KNOWN_TOOLS);
+    for (tool, arguments, message) in [
+        ("read_file", r#"{"path":"a","start_line":1,"offset":0}"#, "start_line: cannot stand beside offset"),
+        ("read_file", r#"{"path":"a","start_line":3,"end_line":2}"#, "end_line: must not be less"),
+        ("edit_file", r#"{"path":"a","old_text":"","new_text":"b"}"#, "old_text: must not be empty. Use write_file"),
+        ("edit_file", r#"{"path":"a","old_text":"b","new_text":"b"}"#, "new_text: is the same"),
+        (
+            "edit_file",
+            r#"{"path":"a","old_text":"b","new_text":"","count":1,"all":true}"#,
+            "count: cannot stand beside all",
+        ),
+        ("grep", r#"{"pattern":"("}"#, "pattern: must be a regular expression"),
+        ("grep", r#"{"pattern":"a","glob":"[a"}"#, "glob: has a bracket that is not closed"),
+        ("list_files", r#"{"path":"..","depth":33}"#, "path: must have no empty part"),
+        ("run_shell", r#"{"command":" "}"#, "command: must not be empty"),
+    ] {
+        let refused = understand(&all, tool, arguments).unwrap_err();
+        assert!(refused.text.contains(message), "{}", refused.text);
+    }
+}
+
+#[test]
+fn a_nul_never_stands_in_a_result() {
+    let mut result = ToolResult::succeeded("he\0lo");
+    result.take_nul_out();
+    assert_eq!((result.text.as_str(), result.lossy), ("he\u{fffd}lo", true));
 }

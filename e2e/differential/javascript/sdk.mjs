@@ -49,8 +49,14 @@ function config(useServerProxy) {
 
 const via = (operation) => operation.via ?? "direct";
 const manager = (operation) => managers[via(operation)];
-const sandboxId = (operation) => operation.sandbox_id ?? sandboxes.get(operation.sandbox);
-const commandId = (operation) => operation.command_id ?? commands.get(operation.command);
+const sandboxId = (operation) => operation.sandbox_id ?? found(sandboxes, operation.sandbox);
+const commandId = (operation) => operation.command_id ?? found(commands, operation.command);
+
+// What an earlier operation has left, unless it has failed.
+function found(ids, label) {
+  if (!ids.has(label)) throw Object.assign(new Error(label), { shared: "unlabelled" });
+  return ids.get(label);
+}
 
 function keepCommand(operation, id) {
   if (operation.as !== undefined && id !== undefined) commands.set(operation.as, id);
@@ -149,6 +155,11 @@ const calls = {
   async patch_policy(operation) {
     await (await sandbox(operation)).patchEgressRules(operation.rules);
     return {};
+  },
+
+  async delete_rules(operation) {
+    await (await sandbox(operation)).deleteEgressRules(operation.targets);
+    return calls.get_policy(operation);
   },
 
   async run(operation) {

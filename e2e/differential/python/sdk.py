@@ -186,6 +186,11 @@ class Sdk:
         self._sandbox(operation).patch_egress_rules(rules)
         return {}
 
+    @reported
+    def delete_rules(self, operation):
+        self._sandbox(operation).delete_egress_rules(operation["targets"])
+        return self.get_policy(operation)
+
     def _command(self, operation, handlers=None, background=False):
         timeout = operation.get("timeout_ms")
         opts = RunCommandOpts(

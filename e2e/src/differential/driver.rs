@@ -14,7 +14,7 @@ use super::plan::{Server, plan};
 use crate::Result;
 use crate::process::wait_for;
 
-const LONGEST: Duration = Duration::from_secs(120);
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// A program and its arguments.
 #[derive(Debug, Clone)]

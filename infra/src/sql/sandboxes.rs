@@ -107,13 +107,15 @@ async fn revoke_all(
     execute(transaction, &sql, values).await.map(|_| ())
 }
 
-/// Sandboxes that are to be removed, or whose execution has ended or was claimed anew since they were made; of every
-/// tenant.
+/// Sandboxes that are to be removed, or whose execution has ended, or whose claim did not take them over; of every tenant.
+/// A claim takes over in the commit that begins its attempt, and nobody knows before that what it will take.
 pub(super) async fn strays<C: ConnectionTrait>(db: &C, limit: u32) -> Result<Vec<(ExecutionRef, Sandbox)>, Fault> {
     let columns = SANDBOX_COLUMNS.map(|column| format!("s.{column}")).join(", ");
     let sql = format!(
         "SELECT {columns} FROM sandbox s JOIN execution e ON e.tenant_id = s.tenant_id AND e.id = s.execution_id \
-         WHERE s.state IN (?, ?, ?) AND (e.open_since IS NULL OR s.epoch < e.lease_epoch OR s.state = ?) \
+         WHERE s.state IN (?, ?, ?) AND (e.open_since IS NULL OR s.state = ? OR (s.epoch < e.lease_epoch AND EXISTS \
+         (SELECT 1 FROM node_attempt a WHERE a.tenant_id = e.tenant_id AND a.execution_id = e.id \
+         AND a.epoch = e.lease_epoch))) \
          ORDER BY s.created_at, s.id LIMIT ?"
     );
     let values = THERE.map(name).into_iter().chain([name(SandboxState::KillPending), i64::from(limit).into()]);

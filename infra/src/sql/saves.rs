@@ -13,7 +13,7 @@ use domain::clock::Timestamp;
 use domain::execution::{AgentIteration, Change, ExecutionRef, Fence, LoopOverride, Progress};
 use domain::ids::CommandId;
 use domain::model_call::ModelCall;
-use domain::sandbox::WorkspaceCheckpoint;
+use domain::sandbox::{CommandPlace, WorkspaceCheckpoint};
 use domain::tool_call::ToolCall;
 
 pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, change: &Change) -> Result<(), Fault> {
@@ -22,6 +22,7 @@ pub(super) async fn save(transaction: &DatabaseTransaction, fence: &Fence, chang
         Change::SaveIteration(iteration) => save_iteration(transaction, execution, iteration).await,
         Change::SaveModelCall(call) => save_model_call(transaction, execution, call).await,
         Change::SaveToolCall(call) => save_tool_call(transaction, execution, call).await,
+        Change::SaveCommand(place) => save_command(transaction, execution, place).await,
         Change::SaveSandbox(sandbox) => sandboxes::save(transaction, execution, sandbox).await,
         Change::OpenSandbox { sandbox, quota } => sandboxes::open(transaction, execution, sandbox, *quota).await,
         Change::SaveIssuedCredential(issued) => sandboxes::save_credential(transaction, execution, issued).await,
@@ -131,6 +132,22 @@ async fn save_tool_call(
         ("ended_at", optional_time(call.ended_at)),
     ];
     save_row(transaction, "tool_call", &key(execution, ("id", id(call.id))), &columns).await
+}
+
+async fn save_command(
+    transaction: &DatabaseTransaction,
+    execution: ExecutionRef,
+    place: &CommandPlace,
+) -> Result<(), Fault> {
+    let sql = "UPDATE tool_call SET sandbox_id = ?, command_id = ?, command_cursor = ?, command_limit_ms = ? \
+        WHERE tenant_id = ? AND execution_id = ? AND id = ?";
+    let command = &place.command;
+    let columns = [id(place.sandbox), command.id.clone().into(), int(command.cursor), int(command.limit_ms)];
+    let key = [id(execution.tenant_id), id(execution.id), id(place.call)];
+    match execute(transaction, sql, columns.into_iter().chain(key)).await? {
+        1 => Ok(()),
+        _ => Err(Fault::conflict("the execution has no such tool call")),
+    }
 }
 
 async fn save_workspace(

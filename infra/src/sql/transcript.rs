@@ -17,7 +17,7 @@ use domain::execution::{
 use domain::ids::{ArtifactId, ExecutionId, ModelCallId, SandboxId, ToolCallId};
 use domain::model_call::ModelCall;
 use domain::money::TokenUsage;
-use domain::sandbox::{IssuedCredential, Sandbox, WorkspaceCheckpoint};
+use domain::sandbox::{BackgroundCommand, IssuedCredential, Sandbox, WorkspaceCheckpoint};
 use domain::tool_call::ToolCall;
 
 pub(super) const SANDBOX_COLUMNS: [&str; 19] = [
@@ -241,6 +241,11 @@ fn read_model_call(row: &QueryResult) -> Result<ModelCall, Fault> {
     })
 }
 
+fn read_command(row: &Row<'_>) -> Result<Option<BackgroundCommand>, Fault> {
+    let Some(id) = row.optional_text("command_id")? else { return Ok(None) };
+    Ok(Some(BackgroundCommand { id, cursor: row.int("command_cursor")?, limit_ms: row.int("command_limit_ms")? }))
+}
+
 fn read_tool_call(row: &QueryResult) -> Result<ToolCall, Fault> {
     let row = Row { table: "tool_call", row };
     Ok(ToolCall {
@@ -261,6 +266,7 @@ fn read_tool_call(row: &QueryResult) -> Result<ToolCall, Fault> {
         truncated: row.flag("truncated")?,
         lossy: row.flag("lossy")?,
         sandbox_id: row.optional_id("sandbox_id")?,
+        command: read_command(&row)?,
         started_at: row.time("started_at")?,
         ended_at: row.optional_time("ended_at")?,
     })

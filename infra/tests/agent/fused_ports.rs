@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use domain::access::{AccessFacts, AccessStore, Action, Grant, ServiceIdentity, Target};
-use domain::artifact::ArtifactStore;
+use domain::artifact::{ArtifactDraft, ArtifactStore};
 use domain::clock::Timestamp;
 use domain::ctx::Scope;
 use domain::error::StoreError;
@@ -18,9 +18,11 @@ use domain::execution::{
 use domain::ids::{PrincipalId, ResourceId, SandboxId};
 use domain::model_call::{DeltaSink, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::sandbox::{
-    Collected, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream, Program, Sandbox,
-    SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
+    OutputStream, Program, ProgramEnd, Sandbox, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start,
+    WorkspaceEntry,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::step::{Fuse, Step};
 
@@ -163,6 +165,10 @@ impl ArtifactStore for Fused<dyn ArtifactStore> {
         name
     }
 
+    async fn begin(&self, scope: Scope) -> Result<Box<dyn ArtifactDraft>, StoreError> {
+        pass!(self, begin(scope))
+    }
+
     async fn remove_unused(&self, scope: Scope, since: Timestamp) -> Result<u64, StoreError> {
         pass!(self, remove_unused(scope, since))
     }
@@ -237,10 +243,37 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         program: &Program,
         timeout: Duration,
         output: &dyn OutputSink,
-    ) -> Result<Exit, SandboxError> {
+    ) -> Result<ProgramEnd, SandboxError> {
         self.fuse.reach(Step::BeforeToolSend).await;
         let output = FusedOutput { inner: output, fuse: &self.fuse };
         pass!(self, execute(context, sandbox, program, timeout, &output))
+    }
+
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        pass!(self, is_usable(context, sandbox))
+    }
+
+    async fn start(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError> {
+        self.fuse.reach(Step::BeforeToolSend).await;
+        pass!(self, start(context, sandbox, program, limit))
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn OutputSink,
+    ) -> Result<Followed, SandboxError> {
+        let output = FusedOutput { inner: output, fuse: &self.fuse };
+        pass!(self, follow(context, sandbox, command, let_go, &output))
     }
 
     async fn upload(
@@ -296,6 +329,25 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         sandbox: &LiveSandbox,
     ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
         pass!(self, list_workspace(context, sandbox))
+    }
+
+    async fn list_directory(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        depth: u32,
+    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+        pass!(self, list_directory(context, sandbox, path, depth))
+    }
+
+    async fn entry(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+    ) -> Result<Option<WorkspaceEntry>, SandboxError> {
+        pass!(self, entry(context, sandbox, path))
     }
 
     async fn read_file(

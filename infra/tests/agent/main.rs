@@ -9,6 +9,7 @@ mod cancels;
 mod failing_store;
 mod failpoints;
 mod fallbacks;
+mod follows;
 mod fused_ports;
 mod limits;
 mod loop_policies;
@@ -17,6 +18,7 @@ mod losses;
 #[path = "../it/mariadb.rs"]
 mod mariadb;
 mod outcomes;
+mod played_background;
 mod played_files;
 mod played_model;
 mod played_sandbox;

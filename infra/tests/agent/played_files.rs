@@ -50,6 +50,15 @@ impl PlayedFiles {
         self.entries.get(name).map(|entry| entry.bytes.clone())
     }
 
+    /// What lies below a directory; None when nothing does, since only files make directories here.
+    pub fn list_below(&self, path: &str, depth: u32) -> Option<Vec<WorkspaceEntry>> {
+        let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let is_near = |name: &str| name.matches('/').count() < usize::try_from(depth).unwrap();
+        let found: Vec<_> =
+            self.list().into_iter().filter(|entry| entry.path.strip_prefix(&prefix).is_some_and(is_near)).collect();
+        (path.is_empty() || !found.is_empty()).then_some(found)
+    }
+
     pub fn list(&self) -> Vec<WorkspaceEntry> {
         let entry = |(name, entry): (&String, &Entry)| WorkspaceEntry {
             path: name.clone(),

@@ -11,11 +11,14 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, EgressAttempt, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, OutputStream,
-    Program, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Setting, WorkspaceEntry,
+    BackgroundCommand, Collected, EgressAttempt, EgressAttempts, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox,
+    OutputSink, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget,
+    Setting, Start, WorkspaceEntry,
 };
 use tokio::sync::{Barrier, Semaphore};
+use tokio_util::sync::CancellationToken;
 
+use crate::played_background::PlayedBackground;
 use crate::played_files::PlayedFiles;
 
 pub struct PlayedSandbox {
@@ -25,6 +28,7 @@ pub struct PlayedSandbox {
     meeting: Barrier,
     is_stuck: AtomicBool,
     gate: Semaphore,
+    pub background: PlayedBackground,
     /// Secret by path.
     credentials: Mutex<BTreeMap<String, String>>,
     settings: Mutex<Vec<Setting>>,
@@ -43,6 +47,7 @@ impl PlayedSandbox {
             meeting: Barrier::new(MEETING),
             is_stuck: AtomicBool::new(false),
             gate: Semaphore::new(0),
+            background: PlayedBackground::default(),
             credentials: Mutex::default(),
             settings: Mutex::default(),
             attempts: Mutex::default(),
@@ -84,6 +89,11 @@ impl PlayedSandbox {
         self.live.lock().unwrap().len()
     }
 
+    /// Every sandbox ends, as when its server does.
+    pub fn end_all(&self) {
+        self.live.lock().unwrap().clear();
+    }
+
     /// The files that were read as a whole, in order.
     pub fn reads(&self) -> Vec<String> {
         self.reads.lock().unwrap().clone()
@@ -121,8 +131,10 @@ impl SandboxRuntime for PlayedSandbox {
         program: &Program,
         _: Duration,
         output: &dyn OutputSink,
-    ) -> Result<Exit, SandboxError> {
-        let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program;
+    ) -> Result<ProgramEnd, SandboxError> {
+        let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program else {
+            return Ok(ProgramEnd::of(Exit::NotStarted("there is no browser".to_owned())));
+        };
         self.commands.lock().unwrap().push(command.clone());
         self.settings.lock().unwrap().push(sandbox.setting.clone());
         if command.starts_with("leak") {
@@ -133,7 +145,7 @@ impl SandboxRuntime for PlayedSandbox {
                 output.output(OutputStream::Stdout, second).await;
                 self.files(sandbox, |files| files.put("stolen", 0o644, Bytes::from(secret.clone())))?;
             }
-            return Ok(Exit::Code(0));
+            return Ok(ProgramEnd::of(Exit::Code(0)));
         }
         if command.starts_with("vanish") {
             self.live.lock().unwrap().remove(&sandbox.remote_id);
@@ -141,11 +153,15 @@ impl SandboxRuntime for PlayedSandbox {
         }
         if let Some(printed) = self.files(sandbox, |files| files.run(command))? {
             output.output(OutputStream::Stdout, &printed).await;
-            return Ok(Exit::Code(0));
+            return Ok(ProgramEnd::of(Exit::Code(0)));
+        }
+        if command.starts_with("linger") {
+            self.live.lock().unwrap().remove(&sandbox.remote_id);
+            return Ok(ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(Exit::TimedOut) });
         }
         if command.starts_with("meet") {
             let met = tokio::time::timeout(Duration::from_secs(10), self.meeting.wait()).await;
-            return met.map(|_| Exit::Code(0)).map_err(|_| SandboxError {
+            return met.map(|_| ProgramEnd::of(Exit::Code(0))).map_err(|_| SandboxError {
                 code: "ALONE",
                 message: "nobody came".to_owned(),
                 sandbox_lost: false,
@@ -153,21 +169,52 @@ impl SandboxRuntime for PlayedSandbox {
         }
         if command.starts_with("stall") {
             context.cancel.cancelled().await;
-            return Ok(Exit::Interrupted);
+            return Ok(ProgramEnd::of(Exit::Interrupted));
         }
         if command.starts_with("gate") {
             self.gate.acquire().await.unwrap().forget();
-            return Ok(Exit::Code(0));
+            return Ok(ProgramEnd::of(Exit::Code(0)));
         }
         if command.starts_with("tick") {
             let count = self.commands("tick").len();
             output.output(OutputStream::Stdout, &format!("tick {count}")).await;
-            return Ok(Exit::Code(0));
+            return Ok(ProgramEnd::of(Exit::Code(0)));
         }
         for word in command.split_inclusive(' ') {
             output.output(OutputStream::Stdout, word).await;
         }
-        Ok(Exit::Code(i32::from(command.starts_with("fail"))))
+        Ok(ProgramEnd::of(Exit::Code(i32::from(command.starts_with("fail")))))
+    }
+
+    async fn is_usable(&self, _: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        Ok(self.files(sandbox, |_| ()).is_ok())
+    }
+
+    async fn start(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        _: Duration,
+    ) -> Result<Start, SandboxError> {
+        let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program else {
+            return Ok(Start::NotStarted("there is no browser".to_owned()));
+        };
+        self.commands.lock().unwrap().push(command.clone());
+        let printed = self.files(sandbox, |files| files.run(command))?;
+        Ok(Start::Started(self.background.start(printed.as_deref().unwrap_or(command))))
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn OutputSink,
+    ) -> Result<Followed, SandboxError> {
+        self.files(sandbox, |_| ())?;
+        Ok(self.background.follow(context, command, let_go, &self.gate, output).await)
     }
 
     async fn upload(
@@ -183,12 +230,17 @@ impl SandboxRuntime for PlayedSandbox {
     async fn download(
         &self,
         _: &CallContext,
-        _: &LiveSandbox,
-        _: &str,
-        _: u64,
-        _: u64,
+        sandbox: &LiveSandbox,
+        path: &str,
+        offset: u64,
+        limit: u64,
     ) -> Result<Option<Bytes>, SandboxError> {
-        Ok(None)
+        let whole = self.files(sandbox, |files| files.get(path))?;
+        Ok(whole.map(|bytes| {
+            let start = usize::try_from(offset).unwrap().min(bytes.len());
+            let end = start.saturating_add(usize::try_from(limit).unwrap()).min(bytes.len());
+            bytes.slice(start..end)
+        }))
     }
 
     async fn collect(&self, _: &CallContext, _: &LiveSandbox) -> Result<Collected, SandboxError> {
@@ -201,6 +253,25 @@ impl SandboxRuntime for PlayedSandbox {
         sandbox: &LiveSandbox,
     ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
         self.files(sandbox, |files| files.list())
+    }
+
+    async fn list_directory(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        depth: u32,
+    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+        self.files(sandbox, |files| files.list_below(path, depth))
+    }
+
+    async fn entry(
+        &self,
+        _: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+    ) -> Result<Option<WorkspaceEntry>, SandboxError> {
+        self.files(sandbox, |files| files.list().into_iter().find(|entry| entry.path == path))
     }
 
     async fn read_file(

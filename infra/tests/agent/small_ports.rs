@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use domain::artifact::{ArtifactStore, sha256_hex};
+use domain::artifact::{ArtifactDraft, ArtifactStore, Blob, sha256_hex};
 use domain::budget::{AccountChange, AccountOwner, AccountState, AccountSubjects, BudgetAccounts, TopUp, TopUpOutcome};
 use domain::clock::{Clock, Timestamp};
 use domain::ctx::Scope;
@@ -41,7 +41,26 @@ impl Clock for HastyClock {
 }
 
 #[derive(Default)]
-pub struct InMemoryArtifacts(Mutex<BTreeMap<String, Bytes>>);
+pub struct InMemoryArtifacts(Arc<Mutex<BTreeMap<String, Bytes>>>);
+
+struct InMemoryDraft {
+    written: Vec<u8>,
+    blobs: Arc<Mutex<BTreeMap<String, Bytes>>>,
+}
+
+#[async_trait]
+impl ArtifactDraft for InMemoryDraft {
+    async fn write(&mut self, piece: Bytes) -> Result<(), StoreError> {
+        self.written.extend_from_slice(&piece);
+        Ok(())
+    }
+
+    async fn keep(self: Box<Self>) -> Result<Blob, StoreError> {
+        let (sha256, byte_size) = (sha256_hex(&self.written), self.written.len() as u64);
+        self.blobs.lock().unwrap().insert(sha256.clone(), self.written.into());
+        Ok(Blob { sha256, byte_size })
+    }
+}
 
 impl InMemoryArtifacts {
     /// Everything that is stored, as text.
@@ -56,6 +75,10 @@ impl ArtifactStore for InMemoryArtifacts {
         let sha256 = sha256_hex(&bytes);
         self.0.lock().unwrap().insert(sha256.clone(), bytes);
         Ok(sha256)
+    }
+
+    async fn begin(&self, _: Scope) -> Result<Box<dyn ArtifactDraft>, StoreError> {
+        Ok(Box::new(InMemoryDraft { written: Vec::new(), blobs: self.0.clone() }))
     }
 
     async fn remove_unused(&self, _: Scope, _: Timestamp) -> Result<u64, StoreError> {

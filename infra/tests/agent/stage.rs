@@ -100,13 +100,18 @@ pub struct Scene {
 impl Scene {
     /// The project and the agent, in an empty database.
     pub async fn set(url: String, policy: LoopPolicy) -> Self {
+        Self::set_with(url, policy, Place::default()).await
+    }
+
+    /// The same, with programs that run here.
+    pub async fn set_with(url: String, policy: LoopPolicy, place: Place) -> Self {
         let sql = SqlStore::open(SqlOptions { url: url.clone() }).await.unwrap();
         migrations::up(sql.connection()).await.unwrap();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let stores = stores(&Arc::new(sql.clone()), &clock);
         let samples = Samples::new(1);
         let home = samples.home(&stores).await;
-        let cast = cast(&stores, &samples, &home, policy).await;
+        let cast = cast(&stores, &samples, &home, policy, place).await;
         sql.close().await;
         Self {
             url,
@@ -127,9 +132,18 @@ impl Stage {
     }
 
     pub async fn with_policy(policy: LoopPolicy) -> Self {
+        Self::with(policy, Place::default()).await
+    }
+
+    /// A stage whose programs run in the background of a sandbox that outlives their worker.
+    pub async fn with_long_programs() -> Self {
+        Self::with(LoopPolicy::default(), Place::LONG).await
+    }
+
+    async fn with(policy: LoopPolicy, place: Place) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", dir.path().join("vitrine.db").display());
-        let scene = Scene::set(url, policy).await;
+        let scene = Scene::set_with(url, policy, place).await;
         Self { dir: Some(dir), ..Self::open(&scene, Arc::default()).await }
     }
 
@@ -349,6 +363,15 @@ impl Stage {
         assert!(connection.execute_raw(statement).await.unwrap().rows_affected() > 0, "it has no tool call");
     }
 
+    /// One of the execution's commands was started, and its id was never stored.
+    pub async fn forget_a_command(&self, execution: ExecutionRef) {
+        let sql = "UPDATE tool_call SET command_id = NULL WHERE execution_id = ? AND ordinal = 0";
+        let connection = self.sql.connection();
+        let values = [execution.id.to_string().into()];
+        let statement = Statement::from_sql_and_values(connection.get_database_backend(), sql, values);
+        assert_eq!(connection.execute_raw(statement).await.unwrap().rows_affected(), 1);
+    }
+
     /// Wakes the heartbeats.
     pub fn ring(&self, execution: ExecutionRef) {
         self.bell.command_arrived(execution);
@@ -394,10 +417,28 @@ struct Cast {
     pins: Pins,
 }
 
-async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolicy) -> Cast {
+/// Where programs run, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    tier: SandboxTier,
+    command_timeout_ms: u32,
+}
+
+impl Place {
+    /// In the background, on a server that outlives the worker.
+    pub const LONG: Self = Self { tier: SandboxTier::Remote, command_timeout_ms: 600_000 };
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self { tier: SandboxTier::Local, command_timeout_ms: 10_000 }
+    }
+}
+
+async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolicy, place: Place) -> Cast {
     let (model, model_version) = add(stores, samples, home, "model", Spec::Model(model_spec(samples))).await;
     let connection = SandboxConnectionSpec {
-        tier: SandboxTier::Local,
+        tier: place.tier,
         base_url: String::new(),
         credential_id: None,
         allow_plaintext: false,
@@ -409,7 +450,7 @@ async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopPolic
     };
     let (connection, connection_version) =
         add(stores, samples, home, "here", Spec::SandboxConnection(connection)).await;
-    let profile = Spec::SandboxProfile(profile_spec(connection));
+    let profile = Spec::SandboxProfile(profile_spec(connection, place));
     let (profile, profile_version) = add(stores, samples, home, "small", profile).await;
     let agent = AgentSpec {
         instructions: "Play.".to_owned(),
@@ -461,7 +502,7 @@ pub fn model_spec(samples: &Samples) -> ModelSpec {
     }
 }
 
-fn profile_spec(connection_id: ResourceId) -> SandboxProfileSpec {
+fn profile_spec(connection_id: ResourceId, place: Place) -> SandboxProfileSpec {
     SandboxProfileSpec {
         connection_id,
         image: "vitrine/code".to_owned(),
@@ -476,7 +517,7 @@ fn profile_spec(connection_id: ResourceId) -> SandboxProfileSpec {
         user: None,
         environment: BTreeMap::new(),
         credentials: Vec::new(),
-        command_timeout_ms: 10_000,
+        command_timeout_ms: place.command_timeout_ms,
     }
 }
 

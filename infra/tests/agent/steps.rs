@@ -54,11 +54,11 @@ fn lose_a_worker_at_every_step(url: String) {
 }
 
 /// The process of a worker: when its runtime is gone, so is every task, connection and lock of it.
-fn runtime() -> Runtime {
+pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-fn live_until_lost(scene: &Scene, fuse: &Arc<Fuse>) -> ExecutionRef {
+pub fn live_until_lost(scene: &Scene, fuse: &Arc<Fuse>) -> ExecutionRef {
     let process = runtime();
     let execution = process.block_on(async {
         let stage = Stage::open(scene, Arc::clone(fuse)).await;
@@ -80,7 +80,7 @@ fn live_until_lost(scene: &Scene, fuse: &Arc<Fuse>) -> ExecutionRef {
     execution
 }
 
-async fn finish_and_check(scene: &Scene, execution: ExecutionRef, step: Step) {
+pub async fn finish_and_check(scene: &Scene, execution: ExecutionRef, step: Step) {
     let stage = Stage::open(scene, Arc::default()).await;
     stage.finish(execution).await;
     sweep(&stage).await;

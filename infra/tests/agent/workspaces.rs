@@ -110,3 +110,17 @@ async fn a_sandbox_that_is_lost_in_the_middle_of_a_claim_is_made_again_with_its_
     assert!(ls.starts_with("a=one\n[The sandbox is a new one: "), "{ls}");
     stage.close().await;
 }
+
+/// Row F45 of the cases: a sandbox in which something of a program may still run is given up, not used again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sandbox_in_which_something_may_still_run_is_not_used_again() {
+    let stage = Stage::new().await;
+    let execution = stage.start(shells(&["put a one", "linger", "ls"])).await;
+    stage.finish(execution).await;
+    let books = Books::read(&stage, execution).await;
+    let listed = result_of(&books, "\"ls\"").unwrap();
+    assert!(listed.starts_with("a=one\n[The sandbox is a new one"), "{listed}");
+    let codes: Vec<_> = books.tool_calls().map(|call| call.error.clone().map(|(code, _)| code)).collect();
+    assert_eq!(codes, [None, Some("TIMED_OUT".to_owned()), None]);
+    assert_eq!(stage.sandbox.live(), 0);
+}

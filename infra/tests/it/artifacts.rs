@@ -22,6 +22,7 @@ async fn keeps_the_contract() {
     let (_dir, store) = store();
     artifacts::bytes_come_back_equal(&store).await;
     artifacts::the_same_bytes_are_stored_again(&store).await;
+    artifacts::a_draft_is_stored_when_it_is_kept(&store).await;
     artifacts::only_its_tenant_sees_a_blob(&store).await;
     artifacts::texts_come_back_equal(&store).await;
 }

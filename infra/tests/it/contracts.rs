@@ -59,6 +59,7 @@ contracts! {
         a_commit_that_fails_leaves_nothing,
         a_row_stays_with_its_execution,
         an_append_judges_each_commit_alone,
+        a_cursor_moves_with_its_output,
         stray_sandboxes_are_found_until_they_are_gone,
     ],
     sandboxes: [

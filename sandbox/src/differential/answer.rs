@@ -22,6 +22,8 @@ pub enum Failure {
     Client(Error),
     /// The client has no such call, or no such argument of it.
     Unsupported(String),
+    /// An earlier operation should have left a sandbox or command under this label, and has failed.
+    Unlabelled,
     /// The list of operations is wrong.
     Plan(String),
 }
@@ -36,7 +38,11 @@ impl From<&Error> for Answer {
     fn from(error: &Error) -> Self {
         let class = match error {
             Error::RequestInvalid(_) => "refused",
-            Error::AccessDenied(_) | Error::NotFound(_) | Error::Rejected(_) | Error::ServerFailed(_) => "answered",
+            Error::AccessDenied(_)
+            | Error::NotFound(_)
+            | Error::Rejected(_)
+            | Error::ServerFailed(_)
+            | Error::NotSupported { .. } => "answered",
             other => other.code(),
         };
         let reply = error.reply();
@@ -45,6 +51,11 @@ impl From<&Error> for Answer {
 }
 
 impl Answer {
+    /// What came of an operation that builds upon one that failed.
+    pub fn unlabelled() -> Self {
+        Self::Error { class: "unlabelled", status: None, code: None }
+    }
+
     pub fn to_json(&self, name: &str) -> Value {
         match self {
             Self::Result(value) => json!({ "name": name, "result": value }),

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use data_encoding::HEXLOWER;
-use sandbox::opensandbox::{ByteRange, Download, FileInfo, FileKind, FileMode, Move, Upload};
+use sandbox::opensandbox::{ByteRange, Download, FileInfo, FileKind, FileMode, Move, Replacement, Upload};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -103,6 +103,13 @@ pub async fn move_files(session: &mut Session, operation: &Operation) -> Result<
     let one = Move { from: operation.need("from")?, to: operation.need("to")? };
     sandbox.move_files(&[one]).await?;
     Ok(json!({}))
+}
+
+pub async fn replace(session: &mut Session, operation: &Operation) -> Result<Value, Failure> {
+    let sandbox = session.sandbox(operation)?;
+    let (path, old, new) = (operation.need("path")?, operation.need("old")?, operation.need("new")?);
+    let counts = sandbox.replace_in_files(&[Replacement { path, old, new }]).await?;
+    Ok(json!({ "count": counts.values().sum::<u64>() }))
 }
 
 /// A mode as the wire and the official clients write it: a decimal number whose digits read as octal.

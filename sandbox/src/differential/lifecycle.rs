@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use sandbox::opensandbox::{
-    CreateSandbox, EgressAction, EgressRule, ListFilter, NetworkPolicy, SandboxInfo, SandboxLabel, SandboxState,
-};
-use serde::Deserialize;
+use sandbox::opensandbox::{CreateSandbox, ListFilter, SandboxInfo, SandboxLabel, SandboxState};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::answer::Failure;
 use super::operation::Operation;
+use super::policies::policy;
 use super::session::Session;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -73,45 +71,16 @@ pub async fn endpoint(session: &mut Session, operation: &Operation) -> Result<Va
     Ok(json!({ "endpoint": address, "headers": headers.join(", ") }))
 }
 
-pub async fn metrics(session: &mut Session, operation: &Operation) -> Result<Value, Failure> {
-    let metrics = session.sandbox(operation)?.metrics().await?;
-    Ok(json!({
-        "cpu_count": metrics.cpus,
-        "cpu_used_percent": metrics.cpu_used_percent,
-        "mem_total_mib": metrics.mem_total_mib,
-        "mem_used_mib": metrics.mem_used_mib,
-        "measured_at_ms": metrics.measured_at_ms,
-    }))
+pub async fn pause(session: &mut Session, operation: &Operation) -> Result<Value, Failure> {
+    session.sandbox(operation)?.pause().await?;
+    Ok(json!({}))
 }
 
-/// A policy as the list of operations writes it.
-#[derive(Deserialize)]
-struct Policy {
-    default_action: String,
-    egress: Vec<Rule>,
-}
-
-#[derive(Deserialize)]
-struct Rule {
-    action: String,
-    target: String,
-}
-
-fn policy(given: Policy) -> Result<NetworkPolicy, Failure> {
-    let egress =
-        given.egress.into_iter().map(|rule| Ok(EgressRule { action: action(&rule.action)?, target: rule.target }));
-    Ok(NetworkPolicy {
-        default_action: action(&given.default_action)?,
-        egress: egress.collect::<Result<_, Failure>>()?,
-    })
-}
-
-fn action(word: &str) -> Result<EgressAction, Failure> {
-    match word {
-        "allow" => Ok(EgressAction::Allow),
-        "deny" => Ok(EgressAction::Deny),
-        other => Err(Failure::Plan(format!("action {other}"))),
-    }
+pub async fn resume(session: &mut Session, operation: &Operation) -> Result<Value, Failure> {
+    let sandbox = session.sandbox(operation)?;
+    sandbox.resume().await?;
+    sandbox.wait_ready(READY_WITHIN).await?;
+    Ok(json!({}))
 }
 
 fn describe(info: &SandboxInfo) -> Value {

@@ -11,6 +11,7 @@ mod commands;
 mod files;
 mod lifecycle;
 mod operation;
+mod policies;
 mod session;
 
 use std::io::{Read, Write};
@@ -46,6 +47,7 @@ fn drive() -> Result<(), Box<dyn std::error::Error>> {
                 Ok(value) => Answer::Result(value),
                 Err(Failure::Client(error)) => Answer::from(&error),
                 Err(Failure::Unsupported(what)) => Answer::Unsupported(what),
+                Err(Failure::Unlabelled) => Answer::unlabelled(),
                 Err(Failure::Plan(what)) => return Err(format!("{}: {what}", operation.name()).into()),
             };
             writeln!(std::io::stdout(), "{}", answer.to_json(operation.name()))?;
@@ -63,7 +65,13 @@ async fn perform(session: &mut Session, operation: &Operation) -> Result<Value, 
         "kill" => lifecycle::kill(session, operation).await,
         "renew" => lifecycle::renew(session, operation).await,
         "endpoint" => lifecycle::endpoint(session, operation).await,
-        "metrics" => lifecycle::metrics(session, operation).await,
+        "pause" => lifecycle::pause(session, operation).await,
+        "resume" => lifecycle::resume(session, operation).await,
+        "metrics" => policies::metrics(session, operation).await,
+        "watch_metrics" => policies::watch_metrics(session, operation).await,
+        "get_policy" => policies::get_policy(session, operation).await,
+        "patch_policy" => policies::patch_policy(session, operation).await,
+        "delete_rules" => policies::delete_rules(session, operation).await,
         "run" => commands::run(session, operation).await,
         "start" => commands::start(session, operation).await,
         "status" => commands::status(session, operation).await,
@@ -79,6 +87,7 @@ async fn perform(session: &mut Session, operation: &Operation) -> Result<Value, 
         "delete_files" => files::delete_files(session, operation).await,
         "delete_directory" => files::delete_directory(session, operation).await,
         "move" => files::move_files(session, operation).await,
+        "replace" => files::replace(session, operation).await,
         other => Err(Failure::Unsupported(other.to_owned())),
     }
 }

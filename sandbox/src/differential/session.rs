@@ -46,7 +46,7 @@ impl Session {
             return Ok(id);
         }
         let label: String = operation.need("sandbox")?;
-        self.sandboxes.get(&label).cloned().ok_or_else(|| Failure::Plan(format!("no sandbox {label}")))
+        self.sandboxes.get(&label).cloned().ok_or(Failure::Unlabelled)
     }
 
     /// A handle on the sandbox that the operation names.
@@ -71,7 +71,7 @@ impl Session {
             return Ok(id);
         }
         let label: String = operation.need("command")?;
-        self.commands.get(&label).cloned().ok_or_else(|| Failure::Plan(format!("no command {label}")))
+        self.commands.get(&label).cloned().ok_or(Failure::Unlabelled)
     }
 
     pub fn keep_command(&mut self, operation: &Operation, id: Option<String>) -> Result<(), Failure> {

@@ -5,15 +5,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use domain::ids::{SandboxId, TenantId};
-use domain::resource::{SandboxRoute, SandboxTier};
+use domain::resource::{SandboxRoute, SandboxTier, SecureRuntime};
 use domain::sandbox::{LiveSandbox, SandboxError, SandboxTarget};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::OnceCell;
 use url::Url;
 
 use super::collect::Seen;
 use super::failure::{failure, unavailable};
-use super::network;
-use crate::opensandbox::{Client, Connection, OutputWire, Plaintext, Route, Sandbox};
+use super::{network, survey};
+use crate::opensandbox::{Client, Connection, Isolation, OutputWire, Plaintext, Route, Sandbox, Sharing};
+use crate::runner::ImageFacts;
 
 /// Where the local runtime is reached at this moment.
 #[async_trait]
@@ -36,6 +38,8 @@ struct Handle {
     sandbox: Sandbox,
     /// Where its programs reach the filtering proxy, when it has one.
     proxy: Option<String>,
+    /// Asked for once.
+    facts: Arc<OnceCell<ImageFacts>>,
     seen: Seen,
 }
 
@@ -87,7 +91,18 @@ impl SandboxManager {
     }
 
     pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox, proxy: Option<String>) {
-        lock(&self.handles).insert(id, Handle { sandbox, proxy, seen: Seen::default() });
+        lock(&self.handles).insert(id, Handle { sandbox, proxy, facts: Arc::default(), seen: Seen::default() });
+    }
+
+    /// What the image of a sandbox has, and who this user is in it.
+    pub(super) async fn facts(
+        &self,
+        id: SandboxId,
+        remote: &Sandbox,
+        user: Option<&str>,
+    ) -> Result<ImageFacts, SandboxError> {
+        let cell = lock(&self.handles).get(&id).map(|handle| handle.facts.clone()).unwrap_or_default();
+        cell.get_or_try_init(|| survey::look(remote, user)).await.cloned()
     }
 
     /// Where programs of a sandbox reach the filtering proxy.
@@ -114,10 +129,17 @@ fn connection(target: &SandboxTarget) -> Result<Connection, SandboxError> {
         connection.plaintext = Plaintext::Allowed;
     }
     connection.route = match target.route {
-        // The addresses that a gateway answers to are named by the server, like those of the sandboxes themselves.
-        SandboxRoute::Direct | SandboxRoute::Gateway => Route::Direct,
+        SandboxRoute::Direct => Route::Direct,
+        SandboxRoute::Gateway => Route::Gateway,
         SandboxRoute::ServerProxy => Route::ServerProxy,
     };
+    if target.secure_access {
+        // Asked of the server and not only of a create, it holds for a sandbox from before a restart, too.
+        connection.sharing = Sharing::Shared;
+    }
+    if target.secure_runtime == SecureRuntime::Gvisor {
+        connection.isolation = Isolation::Gvisor;
+    }
     if target.tier == SandboxTier::Local {
         connection.output_wire = Some(OutputWire::Kept);
     }

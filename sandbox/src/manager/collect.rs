@@ -1,9 +1,9 @@
 //! Collects what lies in `outputs/`: regular files only, bounded in number and size, each version once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use domain::ids::SandboxId;
-use domain::sandbox::{Collected, CollectedFile, SandboxError};
+use domain::sandbox::{Collected, CollectedFile, RefusedOutput, SandboxError, WhyRefused};
 use time::OffsetDateTime;
 
 use super::clients::SandboxManager;
@@ -16,9 +16,12 @@ const MAX_FILES: usize = 64;
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 const MAX_TOTAL_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Size and time of each file when it was collected.
+/// Size and time of each file when it was collected, and what was refused.
 #[derive(Debug, Default)]
-pub(super) struct Seen(HashMap<String, (u64, Option<OffsetDateTime>)>);
+pub(super) struct Seen {
+    files: HashMap<String, (u64, Option<OffsetDateTime>)>,
+    refused: HashSet<String>,
+}
 
 pub(super) async fn collect(
     manager: &SandboxManager,
@@ -28,15 +31,25 @@ pub(super) async fn collect(
     let listed = match remote.list_directory(OUTPUTS, DEPTH).await {
         Ok(listed) => listed,
         // The agent may have removed its own workspace.
-        Err(Error::NotFound(_) | Error::Rejected(_)) => return Ok(Collected::default()),
+        Err(Error::NotFound(_)) => return Ok(Collected::default()),
+        // It may have put a link in the place of the directory; nothing is collected through it.
+        Err(Error::Rejected(_)) => {
+            let mut collected = Collected::default();
+            refuse(manager, id, &mut collected, ".".to_owned(), WhyRefused::Link);
+            return Ok(collected);
+        }
         Err(error) => return Err(failure(&error)),
     };
     let mut left = MAX_TOTAL_BYTES;
     let mut collected = Collected::default();
-    for file in listed.into_iter().filter(|file| file.kind == FileKind::File) {
+    for file in listed.into_iter().filter(|file| file.kind != FileKind::Directory) {
         let Some(name) = file.path.strip_prefix(OUTPUTS).map(|name| name.trim_start_matches('/').to_owned()) else {
             continue;
         };
+        if let Some(why) = why_refused(&file, &name) {
+            refuse(manager, id, &mut collected, name, why);
+            continue;
+        }
         let is_new = manager.with_seen(id, |seen| is_new(seen, &name, &file)).unwrap_or(true);
         if !is_new {
             continue;
@@ -47,14 +60,35 @@ pub(super) async fn collect(
         }
         let Some(content) = download(remote, &file.path).await? else { continue };
         left = left.saturating_sub(content.len() as u64);
-        manager.with_seen(id, |seen| seen.0.insert(name.clone(), (file.size_bytes, file.modified_at)));
+        manager.with_seen(id, |seen| seen.files.insert(name.clone(), (file.size_bytes, file.modified_at)));
         collected.files.push(CollectedFile { name, bytes: content.into() });
     }
     Ok(collected)
 }
 
+/// What is never taken: what is no regular file, and what the protocol cannot ask for by its name.
+fn why_refused(file: &FileInfo, name: &str) -> Option<WhyRefused> {
+    match file.kind {
+        FileKind::Symlink => Some(WhyRefused::Link),
+        FileKind::Other => Some(WhyRefused::Special),
+        FileKind::File | FileKind::Directory => {
+            // A name that is no UTF-8 arrives with the replacement character in it; `$` would be replaced by the server.
+            let is_bad = |c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER || c == '$';
+            name.chars().any(is_bad).then_some(WhyRefused::Name)
+        }
+    }
+}
+
+/// Told once for each entry.
+fn refuse(manager: &SandboxManager, id: SandboxId, collected: &mut Collected, name: String, why: WhyRefused) {
+    let is_news = manager.with_seen(id, |seen| seen.refused.insert(name.clone())).unwrap_or(true);
+    if is_news {
+        collected.refused.push(RefusedOutput { name, why });
+    }
+}
+
 fn is_new(seen: &Seen, name: &str, file: &FileInfo) -> bool {
-    seen.0.get(name) != Some(&(file.size_bytes, file.modified_at))
+    seen.files.get(name) != Some(&(file.size_bytes, file.modified_at))
 }
 
 /// None when the file went away, or is not whole within the bound: it is being written.

@@ -1,46 +1,84 @@
 //! Runs a program: its source goes up, its command runs, its output comes while it is printed.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::execution::CallContext;
-use domain::sandbox::{Exit, OutputSink, OutputStream, Program, SandboxError};
+use domain::sandbox::{Exit, OutputSink, OutputStream, Program, ProgramEnd, SandboxError};
 
 use super::failure::failure;
-use crate::opensandbox::{self, CommandEnd, CommandRequest, Error, Sandbox, Upload};
-use crate::runner::{WORKSPACE, prepare};
+use super::raw;
+use crate::opensandbox::{self, CommandEnd, CommandRequest, Error, Sandbox, Upload, User};
+use crate::runner::{Environment, ImageFacts, Prepared, TooLong, WORKSPACE, longest, prepare};
 
 pub(super) async fn execute(
     remote: &Sandbox,
-    environment: BTreeMap<String, String>,
+    facts: &ImageFacts,
     context: &CallContext,
-    program: &Program,
-    timeout: Duration,
+    setting: &Setting<'_>,
     output: &dyn OutputSink,
-) -> Result<Exit, SandboxError> {
-    let prepared = prepare(program, &run_name()?);
+) -> Result<ProgramEnd, SandboxError> {
+    let (prepared, request) = ready(remote, facts, setting).await?;
+    let request = CommandRequest { timeout: Some(setting.timeout.min(context.time_left)), ..request };
+    let mut forward = Forward { output, has_nul: false };
+    let outcome = match remote.run(&request, &mut forward, &context.cancel).await {
+        Ok(outcome) => outcome,
+        Err(Error::Rejected(reply)) => return Ok(ProgramEnd::of(Exit::NotStarted(reply.message))),
+        Err(error) => return Err(failure(&error)),
+    };
+    if !outcome.is_stopped {
+        // Something of it may still run, and nothing else may run beside it.
+        remote.kill().await.map_err(|error| failure(&error))?;
+        return Ok(ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(exit(outcome.end)) });
+    }
+    let raw = if outcome.is_lossy || forward.has_nul { raw::read(remote, &prepared.dir).await } else { None };
+    raw::remove(remote, &prepared.dir).await;
+    Ok(ProgramEnd { raw, ..ProgramEnd::of(exit(outcome.end)) })
+}
+
+/// What a program is run with.
+pub(super) struct Setting<'a> {
+    pub program: &'a Program,
+    pub timeout: Duration,
+    /// What it gets beside the constructed environment.
+    pub environment: Environment,
+}
+
+/// A program whose source is in the sandbox, and the command that runs it.
+pub(super) async fn ready(
+    remote: &Sandbox,
+    facts: &ImageFacts,
+    setting: &Setting<'_>,
+) -> Result<(Prepared, CommandRequest), SandboxError> {
+    let prepared = prepare(setting.program, &run_name()?);
+    let request = request(&prepared, facts, setting)?;
     if let Some((path, source)) = &prepared.file {
         let upload = Upload { path: path.clone(), mode: None, size_bytes: source.len() as u64 };
         let source = std::io::Cursor::new(source.clone().into_bytes());
         remote.upload(&upload, source).await.map_err(|error| failure(&error))?;
     }
-    let mut request = CommandRequest::shell(prepared.command);
-    request.cwd = Some(WORKSPACE.to_owned());
-    request.env = environment;
-    request.env.extend(prepared.env);
-    request.timeout = Some(timeout.min(context.time_left));
-    match remote.run(&request, &mut Forward(output), &context.cancel).await {
-        Ok(outcome) => {
-            if !outcome.is_stopped {
-                // Something of it may still run: nothing else may run beside it. The next tool finds the sandbox gone.
-                remote.kill().await.map_err(|error| failure(&error))?;
-            }
-            Ok(exit(outcome.end))
-        }
-        Err(Error::Rejected(reply)) => Ok(Exit::NotStarted(reply.message)),
-        Err(error) => Err(failure(&error)),
+    Ok((prepared, CommandRequest { timeout: Some(setting.timeout), ..request }))
+}
+
+/// The command for a program, if the image has what it needs.
+fn request(prepared: &Prepared, facts: &ImageFacts, setting: &Setting<'_>) -> Result<CommandRequest, SandboxError> {
+    let program = prepared.requires();
+    if !facts.has(program) {
+        let message = format!("the image of the sandbox profile has no {program}; choose an image that has it");
+        return Err(SandboxError { code: "spec_refused", message, sandbox_lost: false });
     }
+    let line = prepared.command_line(setting.environment.clone()).map_err(|TooLong { bytes }| SandboxError {
+        code: "command_too_long",
+        message: format!(
+            "the command line has {bytes} bytes and may have {}; write it into a file with write_file and run that",
+            longest()
+        ),
+        sandbox_lost: false,
+    })?;
+    let mut request = CommandRequest::shell(line);
+    request.cwd = Some(WORKSPACE.to_owned());
+    request.user = facts.user.map(|(uid, gid)| User { uid, gid: Some(gid) });
+    Ok(request)
 }
 
 /// Programs of one sandbox may run side by side: each gets a directory of its own.
@@ -54,7 +92,7 @@ fn run_name() -> Result<String, SandboxError> {
     Ok(data_encoding::HEXLOWER.encode(&random))
 }
 
-fn exit(end: CommandEnd) -> Exit {
+pub(super) fn exit(end: CommandEnd) -> Exit {
     match end {
         CommandEnd::Exited(code) => Exit::Code(code),
         CommandEnd::Killed => Exit::Killed,
@@ -65,7 +103,11 @@ fn exit(end: CommandEnd) -> Exit {
     }
 }
 
-struct Forward<'a>(&'a dyn OutputSink);
+struct Forward<'a> {
+    output: &'a dyn OutputSink,
+    /// A NUL is text on the wire and none for whoever reads it.
+    has_nul: bool,
+}
 
 #[async_trait]
 impl opensandbox::OutputSink for Forward<'_> {
@@ -74,6 +116,41 @@ impl opensandbox::OutputSink for Forward<'_> {
             opensandbox::OutputStream::Stdout => OutputStream::Stdout,
             opensandbox::OutputStream::Stderr => OutputStream::Stderr,
         };
-        self.0.output(stream, text).await;
+        self.has_nul |= text.contains('\0');
+        self.output.output(stream, text).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(program: &Program, image: &str) -> Option<SandboxError> {
+        let facts = ImageFacts::parse(&format!("{image}\nlayout made\nsurvey done")).unwrap();
+        let setting = Setting { program, timeout: Duration::from_secs(1), environment: Environment::default() };
+        request(&prepare(program, "x"), &facts, &setting).err()
+    }
+
+    #[test]
+    fn a_program_that_the_image_lacks_is_named_and_not_tried() {
+        let python = Program::Python("print(1)".to_owned());
+        let refused = refusal(&python, "has bash\nhas node").unwrap();
+        assert_eq!((refused.code, refused.sandbox_lost), ("spec_refused", false));
+        assert!(refused.message.contains(" no python3;"), "{}", refused.message);
+        assert_eq!(refusal(&python, "has python3"), None);
+        assert_eq!(refusal(&Program::Shell("ls".to_owned()), "has sh").unwrap().code, "spec_refused");
+    }
+
+    #[test]
+    fn programs_run_as_the_user_that_was_found_with_no_variable_of_the_server() {
+        let facts = ImageFacts::parse("has bash\nuser 1000 100\nlayout made\nsurvey done").unwrap();
+        let program = Program::Shell("id".to_owned());
+        let setting =
+            Setting { program: &program, timeout: Duration::from_secs(1), environment: Environment::default() };
+        let request = request(&prepare(&program, "x"), &facts, &setting).unwrap();
+        assert_eq!(request.user, Some(User { uid: 1000, gid: Some(100) }));
+        assert!(request.env.is_empty());
+        let opensandbox::Program::Shell(line) = request.program else { panic!("no shell text") };
+        assert!(line.starts_with("exec /usr/bin/env -i HOME=/tmp/vitrine-home LANG=C.UTF-8 "), "{line}");
     }
 }

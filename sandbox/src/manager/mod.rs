@@ -10,8 +10,11 @@ mod collect;
 mod credentials;
 mod execute;
 mod failure;
+mod follow;
 mod network;
+mod raw;
 mod request;
+mod survey;
 mod workspace;
 
 use std::time::Duration;
@@ -21,14 +24,15 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    Collected, EgressAttempts, Exit, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program, SandboxError,
-    SandboxRequest, SandboxRuntime, SandboxTarget, WorkspaceEntry,
+    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program,
+    ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
+use tokio_util::sync::CancellationToken;
 
 pub use clients::{LocalTier, SandboxManager};
 
 use crate::opensandbox::{ByteRange, Download, Error, LABEL_KEY, ListFilter, SandboxLabel, Upload};
-use crate::runner::WORKSPACE;
+use crate::runner::{Environment, WORKSPACE};
 use failure::failure;
 
 /// How long a new sandbox may take until commands can run in it.
@@ -55,8 +59,16 @@ impl SandboxRuntime for SandboxManager {
         };
         let info = sandbox.info().await.map_err(|error| failure(&error))?;
         let live = request::live(request, &info);
-        self.remember(request.id, sandbox, network::proxy(&info));
-        Ok(live)
+        self.remember(request.id, sandbox.clone(), network::proxy(&info));
+        match self.facts(request.id, &sandbox, request.profile.user.as_deref()).await {
+            Ok(_) => Ok(live),
+            Err(error) => {
+                // Nobody will use it; what is not seen to be gone here is removed by the reaper.
+                self.forget(request.id);
+                sandbox.destroy().await.map_err(|error| failure(&error))?;
+                Err(error)
+            }
+        }
     }
 
     async fn execute(
@@ -66,10 +78,41 @@ impl SandboxRuntime for SandboxManager {
         program: &Program,
         timeout: Duration,
         output: &dyn OutputSink,
-    ) -> Result<Exit, SandboxError> {
+    ) -> Result<ProgramEnd, SandboxError> {
         let remote = self.attach(sandbox).await?;
-        let environment = network::environment(&sandbox.setting, self.proxy(sandbox.id).as_deref());
-        execute::execute(&remote, environment, context, program, timeout, output).await
+        let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
+        let setting = execute::Setting { program, timeout, environment: self.environment(sandbox) };
+        execute::execute(&remote, &facts, context, &setting, output).await
+    }
+
+    async fn is_usable(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
+        let remote = self.client(&sandbox.target).await?.attach(sandbox.remote_id.clone());
+        follow::is_usable(&remote.map_err(|error| failure(&error))?, &label(sandbox.id)?, context).await
+    }
+
+    async fn start(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        limit: Duration,
+    ) -> Result<Start, SandboxError> {
+        let remote = self.attach(sandbox).await?;
+        let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
+        let setting = execute::Setting { program, timeout: limit, environment: self.environment(sandbox) };
+        let (_, request) = execute::ready(&remote, &facts, &setting).await?;
+        follow::start(&remote, &request).await
+    }
+
+    async fn follow(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        command: &BackgroundCommand,
+        let_go: &CancellationToken,
+        output: &dyn OutputSink,
+    ) -> Result<Followed, SandboxError> {
+        follow::follow(&self.attach(sandbox).await?, context, command, let_go, output).await
     }
 
     async fn upload(
@@ -123,6 +166,25 @@ impl SandboxRuntime for SandboxManager {
         sandbox: &LiveSandbox,
     ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
         workspace::list(&self.attach(sandbox).await?).await
+    }
+
+    async fn list_directory(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+        depth: u32,
+    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+        workspace::list_directory(&self.attach(sandbox).await?, path, depth).await
+    }
+
+    async fn entry(
+        &self,
+        _context: &CallContext,
+        sandbox: &LiveSandbox,
+        path: &str,
+    ) -> Result<Option<WorkspaceEntry>, SandboxError> {
+        workspace::entry(&self.attach(sandbox).await?, path).await
     }
 
     async fn read_file(
@@ -201,6 +263,17 @@ impl SandboxRuntime for SandboxManager {
             client.destroy(&remote_id).await.map_err(|error| failure(&error))?;
         }
         Ok(())
+    }
+}
+
+impl SandboxManager {
+    /// What the programs of a sandbox get beside the constructed environment.
+    fn environment(&self, sandbox: &LiveSandbox) -> Environment {
+        let mut environment = Environment::default();
+        for (name, value) in network::environment(&sandbox.setting, self.proxy(sandbox.id).as_deref()) {
+            environment.declare(&name, &value);
+        }
+        environment
     }
 }
 

@@ -14,15 +14,37 @@ const DEPTH: u32 = 2048;
 const DEFAULT_MODE: u32 = 0o755;
 
 pub(super) async fn list(remote: &Sandbox) -> Result<Vec<WorkspaceEntry>, SandboxError> {
-    match remote.list_directory(WORKSPACE, DEPTH).await {
-        Ok(listed) => Ok(listed.into_iter().filter_map(entry).collect()),
-        // The agent may have removed its own workspace.
-        Err(Error::NotFound(_)) => Ok(Vec::new()),
+    // The agent may have removed its own workspace.
+    Ok(list_directory(remote, "", DEPTH).await?.unwrap_or_default())
+}
+
+/// None when there is no such directory.
+pub(super) async fn list_directory(
+    remote: &Sandbox,
+    path: &str,
+    depth: u32,
+) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+    match remote.list_directory(&absolute(path), depth).await {
+        Ok(listed) => Ok(Some(listed.into_iter().filter_map(described).collect())),
+        // Servers refuse to list a file or a link.
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(Error::Rejected(_)) if !path.is_empty() => Ok(None),
         Err(error) => Err(failure(&error)),
     }
 }
 
-fn entry(info: FileInfo) -> Option<WorkspaceEntry> {
+/// None when there is nothing.
+pub(super) async fn entry(remote: &Sandbox, path: &str) -> Result<Option<WorkspaceEntry>, SandboxError> {
+    let path = absolute(path);
+    match remote.file_info(&[&path]).await {
+        // The server may write the path in its own way.
+        Ok(mut found) => Ok(found.remove(&path).and_then(|info| described(FileInfo { path, ..info }))),
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(failure(&error)),
+    }
+}
+
+fn described(info: FileInfo) -> Option<WorkspaceEntry> {
     let path = info.path.strip_prefix(WORKSPACE)?.strip_prefix('/')?.to_owned();
     let kind = match info.kind {
         FileKind::File => EntryKind::File,
@@ -62,5 +84,5 @@ pub(super) async fn write(remote: &Sandbox, file: &KeptFile, bytes: Bytes) -> Re
 }
 
 fn absolute(path: &str) -> String {
-    format!("{WORKSPACE}/{path}")
+    if path.is_empty() { WORKSPACE.to_owned() } else { format!("{WORKSPACE}/{path}") }
 }

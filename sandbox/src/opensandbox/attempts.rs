@@ -5,13 +5,10 @@
 use http::Method;
 use serde::Deserialize;
 
+use super::egress::EGRESS_PORT;
 use super::error::Error;
-use super::redact::Redactor;
 use super::sandbox::Sandbox;
-use super::transport::Call;
 
-/// The port of the egress API in every sandbox with a network policy.
-const EGRESS_PORT: u16 = 18080;
 /// Attempts that are read at one time at most; more of them come with the next read.
 const MAX_ATTEMPTS: usize = 4096;
 const MAX_WORD_CHARS: usize = 64;
@@ -81,14 +78,10 @@ impl RawAttempt {
 impl Sandbox {
     /// What was tried behind this place.
     pub async fn egress_attempts(&self, after: u64) -> Result<Attempts, Error> {
-        let endpoint = self.endpoint(EGRESS_PORT).await?;
-        let mut redactor = Redactor::default();
-        endpoint.secrets().for_each(|secret| redactor.add(secret));
-        let mut url = endpoint.join(&["vitrine", "attempts"])?;
+        let port = self.port(EGRESS_PORT).await?;
+        let mut url = port.url(&["vitrine", "attempts"])?;
         url.query_pairs_mut().append_pair("after", &after.to_string());
-        let headers = endpoint.headers().clone();
-        let call = Call { method: Method::GET, url, headers, body: None, redactor: &redactor };
-        let answer = self.transport().repeat(&call).await?;
+        let answer = self.transport().repeat(&port.call(Method::GET, url)).await?;
         Ok(answer.json::<RawAttempts>("egress attempts")?.check())
     }
 }

@@ -169,11 +169,18 @@ impl<'a> Follow<'a> {
         let status = self.sandbox.command_status(self.command_id).await?;
         let is_running = status.is_running;
         self.status = Some(status);
-        if self.read_log(sink).await?.is_break() {
-            return Ok(ControlFlow::Break(Finish::BrokenOff));
-        }
-        if is_running {
-            return Ok(ControlFlow::Continue(()));
+        loop {
+            let before = self.read_up_to;
+            if self.read_log(sink).await?.is_break() {
+                return Ok(ControlFlow::Break(Finish::BrokenOff));
+            }
+            if is_running {
+                return Ok(ControlFlow::Continue(()));
+            }
+            // A server may send a long log in parts, and there is no later look that would find the rest.
+            if self.read_up_to == before {
+                break;
+            }
         }
         let last = self.text.finish();
         let finish = if self.give(last, sink).await.is_break() { Finish::BrokenOff } else { Finish::Ended };

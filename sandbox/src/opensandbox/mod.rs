@@ -19,7 +19,7 @@
 //! The map: `connection`, `endpoint`, `transport`, `reply`, `redact`, `error` are how any call is made; `client`,
 //! `lifecycle`, `version`, `standstill`, `snapshot` speak Lifecycle; `sandbox`, `command`, `run`, `start`, `follow`,
 //! `files`, `transfer`, `metrics` speak execd, with `stream`, `output`, `output_files`, `probe`, `supervise`, `shell` and
-//! `utf8` below them; `network_policy` and `egress` are about the network.
+//! `utf8` below them; `network_policy`, `egress` and `attempts` are about the network.
 //!
 //! What it does not do: hold leases, count budgets, or collect artifacts.
 

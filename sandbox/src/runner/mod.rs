@@ -1,10 +1,17 @@
 //! A runner turns a program in some language into files and one command line of the sandbox.
 //!
 //! Source goes into a file and not into the command line: so it may be of any length, a traceback shows its lines, and
-//! nothing of it appears in a process list. The command is shell text over names that are ours, which every execd
-//! understands. A runner knows nothing of endpoints or output.
+//! nothing of it appears in a process list. What a program finds in its environment is constructed. A runner knows
+//! nothing of endpoints or output.
 
-use std::collections::BTreeMap;
+mod browser;
+mod environment;
+mod image;
+mod launch;
+
+pub use environment::Environment;
+pub use image::{ImageFacts, survey};
+pub use launch::{CAPTURED_BYTES, TooLong, command_line, longest, shell_quote};
 
 use domain::sandbox::Program;
 
@@ -16,39 +23,59 @@ pub const WORKSPACE: &str = "/workspace";
 /// A program, ready to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {
+    /// The directory of this run: its source, and its output as it was.
+    pub dir: String,
     /// Path and content of the file that is to be written first.
     pub file: Option<(String, String)>,
-    /// Shell text.
-    pub command: String,
-    /// Environment beside the sandbox's own.
-    pub env: BTreeMap<String, String>,
+    /// The program that the image must have, and its arguments.
+    pub argv: Vec<String>,
+    /// Variables that the language needs.
+    pub variables: &'static [(&'static str, &'static str)],
+}
+
+impl Prepared {
+    /// The program that the image must have.
+    pub fn requires(&self) -> &str {
+        self.argv.first().map_or("", String::as_str)
+    }
+
+    /// The shell text that runs it with this environment.
+    pub fn command_line(&self, mut environment: Environment) -> Result<String, TooLong> {
+        self.variables.iter().for_each(|(name, value)| environment.declare(name, value));
+        command_line(&environment, &self.dir, &self.argv)
+    }
 }
 
 /// Prepares a program; `name` is a file name of its own for this run, made of letters, digits, `_` and `-`.
 pub fn prepare(program: &Program, name: &str) -> Prepared {
     let dir = format!("{PROGRAM_DIR}/{name}");
+    let argv = |words: &[&str]| words.iter().map(ToString::to_string).collect();
     match program {
-        Program::Python(source) => Prepared {
-            command: format!("exec python3 -u {dir}/main.py"),
-            file: Some((format!("{dir}/main.py"), source.clone())),
-            env: [("PYTHONPATH", WORKSPACE), ("PYTHONIOENCODING", "utf-8"), ("PYTHONDONTWRITEBYTECODE", "1")]
-                .map(owned)
-                .into(),
-        },
-        Program::JavaScript(source) => {
-            let extension = if is_module(source) { "mjs" } else { "cjs" };
+        Program::Python(source) => {
+            let path = format!("{dir}/main.py");
             Prepared {
-                command: format!("exec node {dir}/main.{extension}"),
-                file: Some((format!("{dir}/main.{extension}"), source.clone())),
-                env: [("NODE_PATH", "/workspace/node_modules")].map(owned).into(),
+                argv: argv(&["python3", "-u", &path]),
+                file: Some((path, source.clone())),
+                variables: &[
+                    ("PYTHONPATH", WORKSPACE),
+                    ("PYTHONIOENCODING", "utf-8"),
+                    ("PYTHONDONTWRITEBYTECODE", "1"),
+                ],
+                dir,
             }
         }
-        Program::Shell(command) => Prepared { command: command.clone(), file: None, env: BTreeMap::new() },
+        Program::JavaScript(source) => {
+            let path = format!("{dir}/main.{}", if is_module(source) { "mjs" } else { "cjs" });
+            Prepared {
+                argv: argv(&["node", &path]),
+                file: Some((path, source.clone())),
+                variables: &[("NODE_PATH", "/workspace/node_modules")],
+                dir,
+            }
+        }
+        Program::Browse(page) => Prepared { argv: browser::arguments(page, &dir), file: None, variables: &[], dir },
+        Program::Shell(command) => Prepared { argv: argv(&["bash", "-c", command]), file: None, variables: &[], dir },
     }
-}
-
-fn owned((name, value): (&str, &str)) -> (String, String) {
-    (name.to_owned(), value.to_owned())
 }
 
 /// Whether the source uses the syntax of modules.
@@ -64,13 +91,14 @@ mod tests {
     fn source_goes_into_a_file_and_never_into_the_command() {
         let source = "print('$(rm -rf /)`id`')";
         let prepared = prepare(&Program::Python(source.to_owned()), "tcl_1");
-        assert_eq!(prepared.command, "exec python3 -u /tmp/vitrine/tcl_1/main.py");
+        assert_eq!(prepared.argv, ["python3", "-u", "/tmp/vitrine/tcl_1/main.py"]);
         assert_eq!(prepared.file, Some(("/tmp/vitrine/tcl_1/main.py".to_owned(), source.to_owned())));
+        assert!(!prepared.command_line(Environment::default()).unwrap().contains("rm -rf"));
     }
 
     #[test]
     fn javascript_modules_and_scripts_are_told_apart() {
-        let command = |source: &str| prepare(&Program::JavaScript(source.to_owned()), "x").command;
+        let command = |source: &str| prepare(&Program::JavaScript(source.to_owned()), "x").argv[1].clone();
         assert!(command("import fs from 'node:fs'\n").ends_with("main.mjs"));
         assert!(command("const fs = require('fs')").ends_with("main.cjs"));
     }

@@ -52,6 +52,10 @@ fn says(fake: &Fake, looks: &[(&str, &[Step])]) {
     for (status, steps) in looks {
         fake.answer(Method::GET, STATUS, canned(200, *status));
         fake.answer(Method::GET, LOGS, log(*steps));
+        if *status != RUNNING {
+            // Whoever has seen the end reads on until nothing more comes.
+            fake.answer(Method::GET, LOGS, log([]));
+        }
     }
 }
 
@@ -87,7 +91,8 @@ async fn counts_the_cursor_and_joins_split_characters_w13() {
     assert_eq!((outcome.is_lossy, outcome.reconnects), (false, 0));
     assert_eq!(kept.text, "a\r\n🦀\n\nb");
     assert_eq!(kept.cursors, [3, 7, 10], "a cursor is never inside a character");
-    assert_eq!(asked(&fake), ["cursor=0", "cursor=4", "cursor=4", "cursor=7"], "what was read is not asked for again");
+    let expected = ["cursor=0", "cursor=4", "cursor=4", "cursor=7", "cursor=10"];
+    assert_eq!(asked(&fake), expected, "what was read is not asked for again");
 }
 
 #[tokio::test]
@@ -97,7 +102,21 @@ async fn goes_on_from_a_stored_cursor() {
     let mut kept = Kept::default();
     let outcome = sandbox(&fake, LONG).follow("c1", 1 << 40, &mut kept, &CancellationToken::new()).await.unwrap();
     assert_eq!((kept.text.as_str(), outcome.cursor), ("rest", (1 << 40) + 4));
-    assert_eq!(asked(&fake), ["cursor=1099511627776"]);
+    assert_eq!(asked(&fake), ["cursor=1099511627776", "cursor=1099511627780"]);
+}
+
+/// A server may answer with less than there is, also when the command has ended.
+#[tokio::test]
+async fn reads_a_log_that_comes_in_parts_to_its_end() {
+    let fake = Fake::start().await;
+    fake.answer(Method::GET, STATUS, canned(200, EXIT_7));
+    for part in [b"one ", b"two ", b"six."] {
+        fake.answer(Method::GET, LOGS, log([bytes(part)]));
+    }
+    fake.answer(Method::GET, LOGS, log([]));
+    let mut kept = Kept::default();
+    let outcome = sandbox(&fake, LONG).follow("c1", 0, &mut kept, &CancellationToken::new()).await.unwrap();
+    assert_eq!((kept.text.as_str(), outcome.end), ("one two six.", Some(CommandEnd::Exited(7))));
 }
 
 #[tokio::test]
@@ -115,6 +134,7 @@ async fn loses_and_repeats_nothing_while_the_server_comes_and_goes() {
         fake.answer(Method::GET, STATUS, canned(200, status));
         fake.answer(Method::GET, LOGS, answer);
     }
+    fake.answer(Method::GET, LOGS, log([]));
     let mut kept = Kept::default();
     let outcome = sandbox(&fake, LONG).follow("c1", 0, &mut kept, &CancellationToken::new()).await.unwrap();
     assert_eq!((kept.text.as_str(), outcome.cursor), ("one two 🦀 three", 18));

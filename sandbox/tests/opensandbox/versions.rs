@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use http::Method;
 use sandbox::opensandbox::{
-    Captured, CommandEnd, CommandRequest, EgressRule, ErrorClass, NetworkPolicy, Sandbox, ServerKind, Version,
+    Captured, CommandEnd, CommandRequest, EgressRule, ErrorClass, NetworkPolicy, OutputWire, SUPPORTED, Sandbox,
+    ServerKind, Version,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -158,4 +159,15 @@ async fn checks_that_a_network_policy_holds_before_the_sandbox_is_used() {
         assert!(error.to_string().contains(named), "{error}");
         assert!(fake.world.sandboxes.lock().unwrap().is_empty(), "it is killed");
     }
+}
+
+/// The pins are what was tested; what is accepted begins with them and ends before the next minor version.
+#[test]
+fn accepts_the_servers_that_are_pinned() {
+    let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/spec.lock.toml")).unwrap();
+    let server = lock.split("[server]").nth(1).unwrap().split("\n[").next().unwrap();
+    let pinned: Vec<Version> = server.split('"').skip(1).step_by(2).map(|text| Version::parse(text).unwrap()).collect();
+    assert!(pinned.iter().all(|version| SUPPORTED.server.contains(*version)));
+    assert_eq!(pinned.iter().min(), Some(&SUPPORTED.server.from));
+    assert_eq!(SUPPORTED.output_wires, [OutputWire::Kept, OutputWire::Stripped].map(OutputWire::as_str));
 }

@@ -274,6 +274,18 @@ events! {
         artifact_id: Option<ID> = artifact_id.map(|id| id.to_string().into()),
     }
 
+    /// What a program printed on one stream is no text; its bytes were kept as a file.
+    RawOutputKept(tool_call_id, stream, artifact_id, byte_size) {
+        /// The tool call that printed it.
+        tool_call_id: ID = tool_call_id.to_string().into(),
+        /// Which stream.
+        stream: OutputStream = stream.into(),
+        /// The file with the bytes.
+        artifact_id: ID = artifact_id.to_string().into(),
+        /// How many there are.
+        byte_size: BigInt = byte_size.into(),
+    }
+
     /// A tool call ended.
     ToolCallFinished(
         iteration, ordinal, tool_call_id, tool, state, result, exit_code, error, duration_ms, truncated, lossy

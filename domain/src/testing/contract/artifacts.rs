@@ -28,6 +28,27 @@ pub async fn the_same_bytes_are_stored_again(store: &dyn ArtifactStore) {
     }
 }
 
+/// Bytes that come in pieces are stored when they are kept, and otherwise not.
+pub async fn a_draft_is_stored_when_it_is_kept(store: &dyn ArtifactStore) {
+    let whole: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+    for _ in 0..2 {
+        let mut draft = store.begin(HERE).await.unwrap();
+        for piece in whole.chunks(70_000) {
+            draft.write(Bytes::copy_from_slice(piece)).await.unwrap();
+        }
+        let blob = draft.keep().await.unwrap();
+        assert_eq!((blob.sha256.clone(), blob.byte_size), (sha256_hex(&whole), 300_000));
+        assert!(store.get(HERE, &blob.sha256).await.unwrap().as_deref() == Some(&whole[..]));
+        assert_eq!(store.get(ELSEWHERE, &blob.sha256).await.unwrap(), None);
+    }
+    let mut dropped = store.begin(HERE).await.unwrap();
+    dropped.write(Bytes::from_static(b"never kept")).await.unwrap();
+    drop(dropped);
+    assert_eq!(store.get(HERE, &sha256_hex(b"never kept")).await.unwrap(), None);
+    let empty = store.begin(HERE).await.unwrap().keep().await.unwrap();
+    assert_eq!((empty.sha256, empty.byte_size), (sha256_hex(b""), 0));
+}
+
 /// Another tenant does not see them, and what is no digest names nothing.
 pub async fn only_its_tenant_sees_a_blob(store: &dyn ArtifactStore) {
     let sha256 = store.put(HERE, Bytes::from_static(b"mine")).await.unwrap();

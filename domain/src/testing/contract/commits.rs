@@ -7,7 +7,7 @@ use crate::artifact::{Artifact, ArtifactKind, StoredText};
 use crate::execution::{Change, Commit, ExecutionRef, Fence, IterationRecord};
 use crate::model_call::{CallState, ModelCall};
 use crate::money::TokenUsage;
-use crate::sandbox::{Sandbox, SandboxState, WorkspaceCheckpoint};
+use crate::sandbox::{BackgroundCommand, CommandPlace, Sandbox, SandboxState, WorkspaceCheckpoint};
 use crate::testing::samples::{LAST_MOMENT_OF_A_DAY as AT, running};
 use crate::testing::{Home, Ports, Samples};
 use crate::tool_call::{ToolCall, ToolCallState};
@@ -236,7 +236,43 @@ pub async fn an_append_judges_each_commit_alone(ports: &Ports) {
     assert_eq!(ports.executions.append(&[]).await.unwrap(), Vec::<bool>::new());
 }
 
-/// Sandboxes are stray when their execution ended or was claimed anew, until they are gone.
+/// A command comes with its call, a cursor with the events before it or not at all, and no other write of the call takes
+/// it back.
+pub async fn a_cursor_moves_with_its_output(ports: &Ports) {
+    let samples = Samples::new(1);
+    let (home, fence) = claimed(ports, &samples).await;
+    let call = ToolCall { state: ToolCallState::Started, sandbox_id: None, ..samples.tool_call(1, 0, 1, AT) };
+    let command = BackgroundCommand { id: "c/ü".to_owned(), cursor: 0, limit_ms: u32::MAX };
+    let place = CommandPlace { call: call.id, sandbox: samples.sandbox_id(), command };
+    let at = |cursor: u64| {
+        let command = BackgroundCommand { cursor, ..place.command.clone() };
+        Change::SaveCommand(Box::new(CommandPlace { command, ..place.clone() }))
+    };
+    let save = |call: &ToolCall| Change::SaveToolCall(Box::new(call.clone()));
+    let begin = vec![Change::SaveIteration(samples.iteration(1, AT)), save(&call), at(0)];
+    ports.executions.commit(&samples.commit(fence, 1, begin)).await.unwrap();
+    let stored = async || ports.reader.tool_call(home.scope(), call.id).await.unwrap().unwrap().1;
+    let begun = ToolCall { sandbox_id: Some(place.sandbox), command: Some(place.command.clone()), ..call.clone() };
+    assert_eq!(stored().await, begun);
+
+    let stale = samples.commit(fence, 2, vec![at(5)]);
+    let next = Fence { next_sequence: fence.next_sequence + 1, ..fence };
+    let told = samples.commit(next, 2, vec![at(1 << 40)]);
+    assert_eq!(ports.executions.append(&[stale, told]).await.unwrap(), [false, true]);
+    let moved = stored().await.command.unwrap();
+    assert_eq!(moved, BackgroundCommand { cursor: 1 << 40, ..place.command.clone() });
+    let ended = ToolCall { state: ToolCallState::Succeeded, command: None, ..begun };
+    let next = Fence { next_sequence: next.next_sequence + 2, ..fence };
+    ports.executions.commit(&samples.commit(next, 0, vec![save(&ended)])).await.unwrap();
+    assert_eq!(stored().await, ToolCall { command: Some(moved), ..ended });
+
+    let unknown = CommandPlace { call: samples.tool_call_id(), ..place.clone() };
+    let changes = vec![Change::SaveCommand(Box::new(unknown))];
+    assert_conflict(ports.executions.commit(&samples.commit(next, 0, changes)).await);
+}
+
+/// Sandboxes are stray when their execution ended, or when its newest claim began an attempt without them, until they are
+/// gone. Between a claim and the begin of its attempt nobody knows which it takes over.
 pub async fn stray_sandboxes_are_found_until_they_are_gone(ports: &Ports) {
     let samples = Samples::new(1);
     let (_, fence) = claimed(ports, &samples).await;
@@ -244,6 +280,9 @@ pub async fn stray_sandboxes_are_found_until_they_are_gone(ports: &Ports) {
     let gone = Sandbox { state: SandboxState::Gone, ..gone };
     let changes = [&kept, &old, &gone].map(|sandbox| Change::SaveSandbox(Box::new(sandbox.clone())));
     ports.executions.commit(&samples.commit(fence, 0, changes.to_vec())).await.unwrap();
+    assert_eq!(ports.executions.stray_sandboxes(10).await.unwrap(), []);
+    let begin = vec![Change::StartAttempt { number: 1, started_at: AT }];
+    ports.executions.commit(&samples.commit(fence, 0, begin)).await.unwrap();
     assert_eq!(ports.executions.stray_sandboxes(10).await.unwrap(), [(fence.execution, old.clone())]);
 
     let mut end = samples.commit(fence, 1, Vec::new());

@@ -183,7 +183,7 @@ pub fn status(
     status.insert("id".to_owned(), json!(record.id));
     status.insert("content".to_owned(), json!(record.content));
     status.insert("started_at".to_owned(), json!(clock::text(record.started_at)));
-    let finished = record.finished();
+    let finished = record.finished_and_logged();
     status.insert("running".to_owned(), json!(finished.is_none()));
     if let Some(finished) = finished {
         status.insert("exit_code".to_owned(), json!(finished.ending.exit_code()));

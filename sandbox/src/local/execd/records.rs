@@ -22,6 +22,8 @@ pub struct Record {
     pub exited: CancellationToken,
     /// The stored output of a background command.
     pub log: Option<File>,
+    /// Set when nothing more is written to the log.
+    pub logged: CancellationToken,
     outcome: Mutex<Option<Finished>>,
     supervisor: tokio::sync::Mutex<OwnedWriteHalf>,
 }
@@ -73,6 +75,7 @@ impl Record {
             started_at: crate::local::clock::now(),
             exited: CancellationToken::new(),
             log,
+            logged: CancellationToken::new(),
             outcome: Mutex::new(None),
             supervisor: tokio::sync::Mutex::new(supervisor),
         }
@@ -80,6 +83,12 @@ impl Record {
 
     pub fn finished(&self) -> Option<Finished> {
         *self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How it ended, once all of its output can be read: who sees the end of a background command reads its log once more
+    /// and never again.
+    pub fn finished_and_logged(&self) -> Option<Finished> {
+        self.finished().filter(|_| self.log.is_none() || self.logged.is_cancelled())
     }
 
     pub fn finish(&self, ending: Ending) {

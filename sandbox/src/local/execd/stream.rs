@@ -187,6 +187,7 @@ pub async fn pump(record: Arc<Record>, mut output: Output, name: String, mut str
 
 /// Writes the output of a background command to its log.
 pub async fn store(record: Arc<Record>, mut output: Output) {
+    let _logged = record.logged.clone().drop_guard();
     let Some(mut log) = record.log.as_ref().and_then(|log| log.try_clone().ok()).map(Log::new) else { return };
     let (mut first, mut second) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
     loop {

@@ -34,6 +34,8 @@ export function applyEvent(view: RunView, event: RunEvent): RunView {
     case "SandboxOutput":
       return editToolCall(view, event.toolCallId, (call) => ({
         ...call,
+        // A program that prints was not lost with its worker: the next attempt follows it.
+        state: call.state === "LOST" ? "STARTED" : call.state,
         output: appendOutput(call.output, event.text, event.stream),
       }));
     case "SandboxEgress":
@@ -58,6 +60,10 @@ export function applyEvent(view: RunView, event: RunEvent): RunView {
         omittedBytes: call.omittedBytes + Number(event.omittedBytes),
         fullOutputId: event.fullOutputId,
       }));
+    case "RawOutputKept": {
+      const raw = { id: event.rawOutputId, stream: event.stream === "STDERR" ? "stderr" : "stdout", byteSize: Number(event.byteSize) } as const;
+      return editToolCall(view, event.toolCallId, (call) => ({ ...call, rawOutputs: [...call.rawOutputs, raw] }));
+    }
     case "ToolCallFinished":
       return finishToolCall(view, event, at);
     case "ArtifactCreated":

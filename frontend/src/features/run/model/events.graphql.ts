@@ -116,6 +116,12 @@ export const RunEventFields = graphql(`
       omittedBytes
       fullOutputId: artifactId
     }
+    ... on RawOutputKept {
+      toolCallId
+      stream
+      rawOutputId: artifactId
+      byteSize
+    }
     ... on ToolCallFinished {
       iteration
       ordinal

@@ -196,6 +196,15 @@ describe("a new attempt", () => {
     expect(viewOf(log).toolCalls["a"]).toMatchObject({ state: "INTERRUPTED", output: { text: "half\n" } });
   });
 
+  it("shows a program that is followed by the next attempt as running", () => {
+    const log = TestLog.begun()
+      .add("ToolCallStarted", { iteration: 1, toolCallId: "a" })
+      .add("SandboxOutput", { toolCallId: "a", text: "one\n" })
+      .add("NodeAttemptStarted", { attempt: 2, supersedesFrom: null })
+      .add("SandboxOutput", { toolCallId: "a", text: "two\n" });
+    expect(viewOf(log).toolCalls["a"]).toMatchObject({ state: "STARTED", output: { text: "one\ntwo\n" } });
+  });
+
   it("adds up what attempts lost that are superseded themselves", () => {
     const log = crashed()
       .add("ModelCallStarted", { iteration: 1, modelCallId: "m2" })
@@ -249,6 +258,8 @@ describe("output", () => {
       .add("OutputTruncated", { toolCallId: "a", omittedBytes: "1073741824", fullOutputId: "art_1" })
       .add("ToolCallFinished", { iteration: 1, toolCallId: "a", truncated: true });
     expect(viewOf(log).toolCalls["a"]).toMatchObject({ truncated: true, omittedBytes: 1_073_741_824, fullOutputId: "art_1" });
+    log.add("RawOutputKept", { toolCallId: "a", stream: "STDERR", rawOutputId: "art_2", byteSize: "7" });
+    expect(viewOf(log).toolCalls["a"]?.rawOutputs).toEqual([{ id: "art_2", stream: "stderr", byteSize: 7 }]);
   });
 
   it("ignores output of a tool call that it never saw", () => {

@@ -61,6 +61,7 @@ function blankToolCall(event: EventOf<"ToolCallStarted"> | EventOf<"ToolCallFini
     lossy: false,
     omittedBytes: 0,
     fullOutputId: null,
+    rawOutputs: [],
     egress: [],
     credentials: [],
   };

@@ -105,8 +105,16 @@ export interface ToolCallView {
   lossy: boolean;
   omittedBytes: number;
   fullOutputId: string | null;
+  /** Files with the bytes of what was printed and is no text. */
+  rawOutputs: readonly RawOutputView[];
   egress: readonly EgressView[];
   credentials: readonly LentCredentialView[];
+}
+
+export interface RawOutputView {
+  id: string;
+  stream: "stdout" | "stderr";
+  byteSize: number;
 }
 
 /** A new attempt took over: what its predecessor left open is lost and done again. */

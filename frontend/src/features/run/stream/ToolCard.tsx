@@ -1,14 +1,16 @@
 import { IconArrowUpRight } from "@tabler/icons-react";
 import { memo, useState } from "react";
 import type { SandboxTier } from "@/graphql/generated/graphql";
-import { formatBytes, formatDuration } from "@/lib/format";
+import { formatDuration } from "@/lib/format";
 import { useNow } from "@/lib/useNow";
 import { AnsiText } from "@/ui/AnsiText";
 import { Tag } from "@/ui/Tag";
 import { toolState } from "../model/steps";
 import type { ToolCallView } from "../model/types";
+import { subjectOf } from "../model/subject";
 import { StateMark } from "../StateMark";
 import { TerminalModal } from "../terminal/TerminalModal";
+import { KeptOutput } from "./KeptOutput";
 import classes from "./ToolCard.module.css";
 
 interface Props {
@@ -23,6 +25,7 @@ const LINES_SHOWN = 12;
 export const ToolCard = memo(function ToolCard({ call, tier, isSelected, onSelect }: Props) {
   const [isOpen, setOpen] = useState(false);
   const state = toolState(call);
+  const subject = subjectOf(call);
   const body = call.output.text !== "" ? call.output.text : (call.result ?? "");
   return (
     <article className={classes.card} id={call.id} data-state={state} data-selected={isSelected || undefined} aria-label={`Tool call ${call.tool}`}>
@@ -30,6 +33,11 @@ export const ToolCard = memo(function ToolCard({ call, tier, isSelected, onSelec
         <button type="button" className={classes.select} onClick={() => onSelect(call.id)} aria-label={`Details of ${call.tool}`} />
         <StateMark state={state} />
         <span className={classes.name}>{call.tool}</span>
+        {subject !== null && (
+          <span className={classes.subject} title={subject}>
+            {subject}
+          </span>
+        )}
         <Outcome call={call} />
         {state === "running" && tier !== null && (
           <span className={classes.tier}>
@@ -56,7 +64,7 @@ function ToolBody({ call, text }: { call: ToolCallView; text: string }) {
     <pre className={classes.output}>
       <AnsiText text={text} lines={LINES_SHOWN} markLast={state === "bad" && call.output.stderrTail.trim() !== ""} />
       {call.error !== null && !speaksForItself(call, text) && <div className="bad" data-note>{call.error.message}</div>}
-      {call.omittedBytes > 0 && <div className="warn" data-note>… {formatBytes(call.omittedBytes)} left out of the log</div>}
+      <KeptOutput call={call} />
       {state === "running" && <span className={classes.caret} aria-hidden />}
     </pre>
   );

@@ -1,0 +1,247 @@
+//! Opens a page in the browser of the sandbox: its text for the model, a picture or a PDF as an artifact.
+
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+
+use super::arguments::Fault;
+use super::collect::Outputs;
+use super::fields::Fields;
+use super::model::{ToolCall, ToolCallState, ToolResult};
+use super::output::CappedOutput;
+use super::page_text::page_text;
+use super::path::file_path;
+use super::program::{program_result, run_lent, time_limit};
+use crate::agent::Claim;
+use crate::resource::SandboxNetwork;
+use crate::sandbox::{Exit, LiveSandbox, OutputSink, OutputStream, Page, PageForm, PageTarget, Program, SandboxError};
+
+const MAX_URL_BYTES: usize = 2048;
+/// Bytes of a page's document that are taken.
+const MAX_DOCUMENT_BYTES: usize = 8 * 1024 * 1024;
+/// Bytes of a page's text that the model gets to read: from the start and from the end.
+const TEXT_HEAD_BYTES: usize = 20 * 1024;
+const TEXT_TAIL_BYTES: usize = 4 * 1024;
+/// Bytes of the browser's own words, told when it fails.
+const MAX_COMPLAINT_BYTES: usize = 2 * 1024;
+const SIDES: std::ops::RangeInclusive<u64> = 200..=4000;
+
+pub(super) fn parse(fields: &mut Fields) -> Result<Page, Fault> {
+    let target = match (fields.optional_text("url")?, fields.optional_text("path")?) {
+        (Some(url), None) => PageTarget::Url(checked_url(&url)?),
+        (None, Some(path)) => PageTarget::File(file_path("path", &path)?),
+        _ => return Err(Fault::invalid("url: exactly one of url and path is needed. Give one of them.")),
+    };
+    let form = fields.optional_text("as")?.unwrap_or_else(|| "text".to_owned());
+    let save_as = fields.optional_text("save_as")?.map(|name| file_name(&name)).transpose()?;
+    let side = |number: Option<u64>, usual: u32| number.and_then(|number| u32::try_from(number).ok()).unwrap_or(usual);
+    let (width, height) = (fields.integer("width", SIDES)?, fields.integer("height", SIDES)?);
+    let in_outputs = |usual: &str| format!("outputs/{}", save_as.as_deref().unwrap_or(usual));
+    let form = match form.as_str() {
+        "text" => PageForm::Text,
+        "screenshot" => {
+            PageForm::Screenshot { path: in_outputs("page.png"), width: side(width, 1280), height: side(height, 800) }
+        }
+        "pdf" => PageForm::Pdf { path: in_outputs("page.pdf") },
+        _ => return Err(Fault::invalid("as: must be text, screenshot or pdf. Leave it out for text.")),
+    };
+    Ok(Page { target, form })
+}
+
+/// A name in `outputs/`.
+fn file_name(name: &str) -> Result<String, Fault> {
+    let name = file_path("save_as", name.strip_prefix("outputs/").unwrap_or(name))?;
+    if name.contains('/') {
+        return Err(Fault::invalid("save_as: must be a name without a slash. It is put into outputs/."));
+    }
+    Ok(name)
+}
+
+fn checked_url(url: &str) -> Result<String, Fault> {
+    let is_plain = url.len() <= MAX_URL_BYTES && url.chars().all(|c| !c.is_control() && !c.is_whitespace());
+    if is_plain && host_of(url).is_some() {
+        return Ok(url.to_owned());
+    }
+    Err(Fault::invalid(
+        "url: must be an http or https address without a user name. Give one such as https://example.com/a.",
+    ))
+}
+
+/// The host of an http or https address without a user name.
+fn host_of(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    let authority = rest.split(['/', '?', '#', '\\']).next()?;
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _port)| host);
+    (is_web && !authority.contains('@') && !host.is_empty()).then_some(host)
+}
+
+pub(super) async fn browse(
+    claim: &Claim,
+    call: &ToolCall,
+    page: &Page,
+    sandbox: &LiveSandbox,
+) -> (Result<ToolResult, SandboxError>, Outputs) {
+    (open(claim, call, page, sandbox).await, Outputs::default())
+}
+
+async fn open(claim: &Claim, call: &ToolCall, page: &Page, sandbox: &LiveSandbox) -> Result<ToolResult, SandboxError> {
+    if let Some(refused) = refused(claim, page) {
+        return Ok(refused);
+    }
+    let context = claim.call_context();
+    if let PageTarget::File(path) = &page.target
+        && claim.ports.sandboxes.entry(&context, sandbox, path).await?.is_none()
+    {
+        return Ok(ToolResult::ended(ToolCallState::Failed, "FILE_NOT_FOUND", format!("there is no file {path}")));
+    }
+    let document = Document::default();
+    let limit = time_limit(claim);
+    let program = Program::Browse(page.clone());
+    let end = run_lent(claim, call, &program, limit, sandbox, &document).await?;
+    if end.exit != Exit::Code(0) {
+        return Ok(program_result(end.exit, document.complaint(), limit));
+    }
+    let path = match &page.form {
+        PageForm::Text => return Ok(document.result()),
+        PageForm::Screenshot { path, .. } | PageForm::Pdf { path } => path,
+    };
+    match claim.ports.sandboxes.entry(&context, sandbox, path).await? {
+        Some(file) => Ok(ToolResult::succeeded(format!("Saved {path}, {} bytes.", file.byte_size))),
+        None => {
+            let message = format!("the browser made no file {path}\n{}", document.complaint());
+            Ok(ToolResult::ended(ToolCallState::Failed, "PAGE_NOT_TAKEN", message))
+        }
+    }
+}
+
+/// A page that the profile's network cannot reach is not asked for.
+fn refused(claim: &Claim, page: &Page) -> Option<ToolResult> {
+    let PageTarget::Url(url) = &page.target else { return None };
+    let profile = &claim.pinned.get()?.sandbox.as_ref()?.profile;
+    let host = host_of(url).unwrap_or_default();
+    let is_reachable = match profile.network {
+        SandboxNetwork::None => false,
+        SandboxNetwork::Hosts => profile.network_hosts.iter().any(|listed| is_listed(listed, host)),
+        // What of it is private is refused on the way.
+        SandboxNetwork::Public => true,
+    };
+    (!is_reachable).then(|| {
+        let message =
+            format!("the network of the sandbox profile does not reach {host}; browse a file below /workspace");
+        ToolResult::ended(ToolCallState::Failed, "NETWORK_NOT_ALLOWED", message)
+    })
+}
+
+/// Whether an entry of the profile is for this host.
+fn is_listed(listed: &str, host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    match listed.strip_prefix('*') {
+        Some(suffix) => host.strip_suffix(suffix).is_some_and(|name| !name.is_empty()),
+        None => host == listed,
+    }
+}
+
+/// The document that the browser prints, and what it says beside.
+#[derive(Default)]
+struct Document(Mutex<Printed>);
+
+#[derive(Default)]
+struct Printed {
+    document: String,
+    complaint: String,
+}
+
+impl Document {
+    fn result(&self) -> ToolResult {
+        let printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = CappedOutput::new(TEXT_HEAD_BYTES, TEXT_TAIL_BYTES);
+        text.push(&page_text(&printed.document));
+        let truncated = text.omitted_bytes() > 0 || printed.document.len() >= MAX_DOCUMENT_BYTES;
+        let text = text.text();
+        ToolResult {
+            truncated,
+            ..ToolResult::succeeded(if text.is_empty() { "(the page has no text)" } else { &text })
+        }
+    }
+
+    fn complaint(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).complaint.clone()
+    }
+}
+
+#[async_trait]
+impl OutputSink for Document {
+    async fn output(&self, stream: OutputStream, text: &str) {
+        let mut printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (kept, most) = match stream {
+            OutputStream::Stdout => (&mut printed.document, MAX_DOCUMENT_BYTES),
+            OutputStream::Stderr => (&mut printed.complaint, MAX_COMPLAINT_BYTES),
+        };
+        let room = most.saturating_sub(kept.len());
+        kept.push_str(&text[..text.floor_char_boundary(room)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::arguments::parse_strict;
+    use super::*;
+
+    fn parsed(arguments: &str) -> Result<Page, Fault> {
+        let mut fields = Fields::new(parse_strict(arguments).unwrap());
+        let page = parse(&mut fields)?;
+        fields.end().map(|()| page)
+    }
+
+    #[test]
+    fn a_page_is_an_address_or_a_file_and_is_taken_in_one_form() {
+        let page = parsed(r#"{"path":"report/index.html"}"#).unwrap();
+        assert_eq!(page, Page { target: PageTarget::File("report/index.html".to_owned()), form: PageForm::Text });
+        let page = parsed(r#"{"url":"https://example.com:8443/a?b","as":"screenshot","save_as":"a.png","width":400}"#);
+        let form = PageForm::Screenshot { path: "outputs/a.png".to_owned(), width: 400, height: 800 };
+        assert_eq!(page.unwrap().form, form);
+        for bad in [
+            r#"{}"#,
+            r#"{"url":"https://a/","path":"b"}"#,
+            r#"{"url":"file:///etc/passwd"}"#,
+            r#"{"url":"chrome://settings"}"#,
+            r#"{"url":"https://user@a/"}"#,
+            r#"{"url":"https://"}"#,
+            r#"{"url":"https://a/ b"}"#,
+            r#"{"path":"../a"}"#,
+            r#"{"path":"a","as":"gif"}"#,
+            r#"{"path":"a","save_as":"b/c"}"#,
+            r#"{"path":"a","width":5}"#,
+        ] {
+            assert!(parsed(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_every_name_below_and_not_for_the_name() {
+        for (listed, host, is) in [
+            ("example.com", "Example.com", true),
+            ("example.com", "www.example.com", false),
+            ("*.example.com", "www.example.com", true),
+            ("*.example.com", "a.b.example.com", true),
+            ("*.example.com", "example.com", false),
+            ("*.example.com", "evilexample.com", false),
+        ] {
+            assert_eq!(is_listed(listed, host), is, "{listed} {host}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_read_as_a_browser_reads_them() {
+        for (url, host) in [
+            ("https://example.com/a@b", Some("example.com")),
+            ("HTTP://Example.com:80?x", Some("Example.com")),
+            ("https://good.com\\@evil.com/", Some("good.com")),
+            ("https://evil.com@good.com/", None),
+            ("ftp://example.com", None),
+        ] {
+            assert_eq!(host_of(url), host, "{url}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Searches files for lines that match an expression.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::join_all;
+
+use super::super::arguments::Fault;
+use super::super::fields::Fields;
+use super::super::model::{ToolCallState, ToolResult};
+use super::super::path::directory_path;
+use super::list::below;
+use super::pattern::{Case, Glob, LinePattern};
+use super::{Hands, Lines};
+use crate::sandbox::{EntryKind, SandboxError, WorkspaceEntry};
+
+const MAX_CONTEXT: u64 = 10;
+const MAX_MATCHES: u64 = 500;
+const DEFAULT_MATCHES: u64 = 100;
+/// Larger files are not searched.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// Bytes that are searched in one call.
+const MAX_SEARCHED_BYTES: u64 = 64 * 1024 * 1024;
+/// Files that are read at one time.
+const AT_ONCE: usize = 8;
+/// A longer line is shown up to here.
+const MAX_LINE_BYTES: usize = 500;
+/// A NUL within so many bytes makes a file a binary one.
+const PROBED_BYTES: usize = 8 * 1024;
+/// Names of files that were not searched, as far as they are told.
+const MAX_NAMED: usize = 5;
+
+/// A search below `/workspace`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grep {
+    pattern: LinePattern,
+    path: String,
+    filter: Option<Glob>,
+    context: usize,
+    most: usize,
+}
+
+impl Grep {
+    pub(in crate::tool_call) fn parse(fields: &mut Fields) -> Result<Self, Fault> {
+        let text = fields.text("pattern")?;
+        let path = directory_path("path", &fields.optional_text("path")?.unwrap_or_default())?;
+        let filter = fields.optional_text("glob")?.map(|glob| Glob::parse("glob", &glob)).transpose()?;
+        let case = if fields.flag("ignore_case")? { Case::Ignored } else { Case::Counts };
+        let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let context = fields.integer("context", 0..=MAX_CONTEXT)?.unwrap_or(0);
+        let most = fields.integer("max_matches", 1..=MAX_MATCHES)?.unwrap_or(DEFAULT_MATCHES);
+        let pattern = LinePattern::parse("pattern", &text, case)?;
+        Ok(Self { pattern, path, filter, context: number(context), most: number(most) })
+    }
+
+    pub(super) async fn run(&self, hands: &Hands<'_>) -> Result<ToolResult, SandboxError> {
+        let Some(files) = self.files(hands).await? else { return Ok(hands.missing_directory(&self.path)) };
+        let mut search = Search::default();
+        let mut left = MAX_SEARCHED_BYTES;
+        for some in files.chunks(AT_ONCE) {
+            if search.matches >= self.most {
+                break;
+            }
+            if hands.is_stopped() {
+                return Ok(ToolResult::ended(ToolCallState::Cancelled, "CANCELLED", "stopped with the execution"));
+            }
+            let is_searched = |file: &WorkspaceEntry| file.byte_size <= MAX_FILE_BYTES.min(left);
+            let (some, large): (Vec<_>, Vec<_>) = some.iter().partition(|file| is_searched(file));
+            search.too_large.extend(large.into_iter().map(|file| file.path.clone()));
+            left = left.saturating_sub(some.iter().map(|file| file.byte_size).sum());
+            let read = join_all(some.iter().map(|file| hands.whole(&file.path, MAX_FILE_BYTES))).await;
+            for (file, bytes) in some.into_iter().zip(read) {
+                match bytes {
+                    Ok(Some(bytes)) => search.look_through(self, &file.path, &bytes),
+                    // It went away or grew meanwhile, or may not be read.
+                    Ok(None) => {}
+                    Err(error) if error.sandbox_lost => return Err(error),
+                    Err(_) => search.unreadable += 1,
+                }
+            }
+        }
+        Ok(search.result(self.most))
+    }
+
+    /// The files below the path; the path itself when it is a file.
+    async fn files(&self, hands: &Hands<'_>) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+        let entry = if self.path.is_empty() { None } else { hands.entry(&self.path).await? };
+        if let Some(entry) = entry.filter(|entry| entry.kind == EntryKind::File) {
+            return Ok(Some(vec![entry]));
+        }
+        let Some(mut files) = hands.files_below(&self.path).await? else { return Ok(None) };
+        if let Some(filter) = &self.filter {
+            files.retain(|file| filter.is_match(below(&file.path, &self.path)));
+        }
+        Ok(Some(files))
+    }
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Search {
+    lines: Vec<String>,
+    matches: usize,
+    binary: Vec<String>,
+    too_large: Vec<String>,
+    unreadable: usize,
+}
+
+impl Search {
+    fn look_through(&mut self, grep: &Grep, path: &str, bytes: &[u8]) {
+        if self.matches >= grep.most {
+            return;
+        }
+        if bytes[..bytes.len().min(PROBED_BYTES)].contains(&0) {
+            self.binary.push(path.to_owned());
+            return;
+        }
+        let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+        // What comes behind the last line end is no line.
+        let count = lines.len() - usize::from(lines.last().is_some_and(|last| last.is_empty()));
+        let matching =
+            (0..count).filter(|at| grep.pattern.is_match(lines[*at].strip_suffix(b"\r").unwrap_or(lines[*at])));
+        let matching: BTreeSet<usize> = matching.take(grep.most - self.matches).collect();
+        self.matches += matching.len();
+        let around = |at: &usize| at.saturating_sub(grep.context)..(at + grep.context + 1).min(count);
+        let shown: BTreeSet<usize> = matching.iter().flat_map(around).collect();
+        let mut last = None;
+        for at in shown {
+            let is_gap = last.is_some_and(|last| at > last + 1) || (last.is_none() && !self.lines.is_empty());
+            if is_gap && grep.context > 0 {
+                self.lines.push("--".to_owned());
+            }
+            last = Some(at);
+            let mark = if matching.contains(&at) { ':' } else { '-' };
+            self.lines.push(format!("{path}{mark}{}{mark}{}", at + 1, shown_line(lines[at])));
+        }
+    }
+
+    fn result(self, most: usize) -> ToolResult {
+        let is_cut = self.matches >= most;
+        let mut result = Lines::of("lines", usize::MAX, self.lines.into_iter()).result("(no line matches)");
+        let mut note = |what: String| result.text = format!("{}\n[{what}]", result.text);
+        if is_cut {
+            note(format!("stopped at {most} matches; there may be more"));
+        }
+        for (what, names) in [("binary", self.binary), ("larger than 4 MiB, or beyond 64 MiB in all", self.too_large)] {
+            if !names.is_empty() {
+                let named = names.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
+                let more = names.len().saturating_sub(MAX_NAMED);
+                let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+                note(format!("not searched, being {what}: {named}{more}"));
+            }
+        }
+        if self.unreadable > 0 {
+            note(format!("{} files could not be read", self.unreadable));
+        }
+        ToolResult { truncated: result.truncated || is_cut, ..result }
+    }
+}
+
+fn shown_line(line: &[u8]) -> String {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.len() <= MAX_LINE_BYTES {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    format!("{} [{} bytes more]", String::from_utf8_lossy(&line[..MAX_LINE_BYTES]), line.len() - MAX_LINE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn search(pattern: &str, context: usize, most: usize, files: &[(&str, &[u8])]) -> String {
+        let pattern = LinePattern::parse("pattern", pattern, Case::Counts).unwrap();
+        let grep = Grep { pattern, path: String::new(), filter: None, context, most };
+        let mut search = Search::default();
+        files.iter().for_each(|(path, bytes)| search.look_through(&grep, path, bytes));
+        search.result(most).text
+    }
+
+    #[test]
+    fn matches_have_path_line_and_context() {
+        let file: &[u8] = b"a\nb\nc\nhit\r\nd\ne\nhit\nf\n";
+        assert_eq!(search("hit$", 0, 9, &[("x.txt", file)]), "x.txt:4:hit\nx.txt:7:hit");
+        assert_eq!(
+            search("hit", 1, 9, &[("x", file), ("y", b"hit")]),
+            "x-3-c\nx:4:hit\nx-5-d\nx-6-e\nx:7:hit\nx-8-f\n--\ny:1:hit"
+        );
+        assert_eq!(search("none", 0, 9, &[("x", file)]), "(no line matches)");
+        // The end of a file is no empty line.
+        assert_eq!(search("^$", 0, 9, &[("x", b"a\n")]), "(no line matches)");
+    }
+
+    #[test]
+    fn a_search_stops_at_its_bound_and_says_so() {
+        let file = b"hit\n".repeat(10);
+        let text = search("hit", 0, 3, &[("x", &file), ("y", &file)]);
+        assert_eq!(text, "x:1:hit\nx:2:hit\nx:3:hit\n[stopped at 3 matches; there may be more]");
+        let long = [b"hit".to_vec(), b"x".repeat(1000)].concat();
+        assert!(search("hit", 0, 9, &[("x", &long)]).ends_with("x [503 bytes more]"));
+    }
+
+    #[test]
+    fn binary_files_are_skipped_with_a_note_and_other_bytes_are_shown() {
+        let text = search("hit", 0, 9, &[("x.bin", b"hit\0"), ("y", b"hit \xff")]);
+        assert_eq!(text, "y:1:hit \u{fffd}\n[not searched, being binary: x.bin]");
+    }
+}

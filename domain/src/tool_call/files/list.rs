@@ -1,0 +1,71 @@
+//! Lists what lies in a directory, and finds files by their paths.
+
+use super::super::arguments::Fault;
+use super::super::fields::Fields;
+use super::super::model::ToolResult;
+use super::super::path::directory_path;
+use super::pattern::Glob;
+use super::{Hands, Lines};
+use crate::sandbox::{EntryKind, SandboxError, WorkspaceEntry};
+
+const MAX_DEPTH: u64 = 32;
+const DEFAULT_DEPTH: u64 = 2;
+/// Entries that a model gets to read.
+const MAX_ENTRIES: usize = 500;
+
+/// A directory below `/workspace`, down to some depth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListFiles {
+    path: String,
+    depth: u32,
+}
+
+impl ListFiles {
+    pub(in crate::tool_call) fn parse(fields: &mut Fields) -> Result<Self, Fault> {
+        let path = directory_path("path", &fields.optional_text("path")?.unwrap_or_default())?;
+        let depth = fields.integer("depth", 1..=MAX_DEPTH)?.unwrap_or(DEFAULT_DEPTH);
+        Ok(Self { path, depth: u32::try_from(depth).unwrap_or(u32::MAX) })
+    }
+
+    pub(super) async fn run(&self, hands: &Hands<'_>) -> Result<ToolResult, SandboxError> {
+        let Some(entries) = hands.list(&self.path, self.depth).await? else {
+            return Ok(hands.missing_directory(&self.path));
+        };
+        Ok(Lines::of("entries", MAX_ENTRIES, entries.iter().map(line_of)).result("(empty)"))
+    }
+}
+
+fn line_of(entry: &WorkspaceEntry) -> String {
+    match entry.kind {
+        EntryKind::Directory => format!("{}/", entry.path),
+        EntryKind::File => format!("{}  {}", entry.path, entry.byte_size),
+        EntryKind::Other => format!("{}  (link or special file)", entry.path),
+    }
+}
+
+/// Files whose paths match a glob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FindFiles {
+    path: String,
+    pattern: Glob,
+}
+
+impl FindFiles {
+    pub(in crate::tool_call) fn parse(fields: &mut Fields) -> Result<Self, Fault> {
+        let pattern = Glob::parse("pattern", &fields.text("pattern")?)?;
+        let path = directory_path("path", &fields.optional_text("path")?.unwrap_or_default())?;
+        Ok(Self { path, pattern })
+    }
+
+    pub(super) async fn run(&self, hands: &Hands<'_>) -> Result<ToolResult, SandboxError> {
+        let Some(files) = hands.files_below(&self.path).await? else { return Ok(hands.missing_directory(&self.path)) };
+        let found = files.iter().map(|file| file.path.as_str());
+        let found = found.filter(|path| self.pattern.is_match(below(path, &self.path)));
+        Ok(Lines::of("files", MAX_ENTRIES, found.map(str::to_owned)).result("(no file matches)"))
+    }
+}
+
+/// A path relative to the directory that was searched.
+pub(super) fn below<'a>(path: &'a str, directory: &str) -> &'a str {
+    path.strip_prefix(directory).map_or(path, |path| path.trim_start_matches('/'))
+}

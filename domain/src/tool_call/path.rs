@@ -1,0 +1,94 @@
+//! Paths that a model may name: below `/workspace`, and without the ways out.
+
+use super::arguments::Fault;
+
+/// Longest path, and longest name in it.
+const MAX_PATH_BYTES: usize = 4096 - "/workspace/".len();
+const MAX_NAME_BYTES: usize = 255;
+
+const INVALID_PATH: &str = "INVALID_PATH";
+
+/// A file's path below `/workspace`, as a model gives it: `src/a.py` and `/workspace/src/a.py` are the same.
+pub(super) fn file_path(field: &str, path: &str) -> Result<String, Fault> {
+    let below = path.strip_prefix("/workspace/").unwrap_or(path);
+    check(field, below)?;
+    Ok(below.to_owned())
+}
+
+/// A directory's path below `/workspace`; empty for `/workspace` itself, which is also `.`.
+pub(super) fn directory_path(field: &str, path: &str) -> Result<String, Fault> {
+    match path.strip_suffix('/').unwrap_or(path) {
+        "" | "." | "/workspace" if path != "/" => Ok(String::new()),
+        path => file_path(field, path),
+    }
+}
+
+fn check(field: &str, below: &str) -> Result<(), Fault> {
+    let fault = |rule: &str| {
+        let fix = "Give a path below /workspace, such as src/main.py.";
+        Err(Fault::new(INVALID_PATH, format!("{field}: {rule}. {fix}")))
+    };
+    if below.starts_with('/') {
+        return fault("must lie below /workspace");
+    }
+    if below.split('/').any(|name| matches!(name, "" | "." | "..")) {
+        return fault("must have no empty part, no `.` and no `..`");
+    }
+    if below.len() > MAX_PATH_BYTES || below.split('/').any(|name| name.len() > MAX_NAME_BYTES) {
+        return fault("must have names of at most 255 bytes and at most 4096 bytes together");
+    }
+    if below.chars().any(char::is_control) {
+        return fault("must have no control character, no line break and no NUL");
+    }
+    // A sandbox server replaces it by a variable, and another file would be meant.
+    if below.contains('$') {
+        return fault("must have no `$`, which the sandbox server would replace");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row F51 of the cases: names that must come through as they are, and names that are refused.
+    #[test]
+    fn names_come_through_as_they_are_and_ways_out_are_refused() {
+        for name in [
+            "报告 %20 (1).txt",
+            "a+b.txt",
+            "a b.txt",
+            "a%20b.txt",
+            "x\u{202f}y.txt",
+            "q\"uo;te.txt",
+            "\u{e9}.txt",
+            "e\u{301}.txt",
+            ".hidden",
+            "-rf",
+            "~/a",
+            "..a/b..",
+        ] {
+            assert_eq!(file_path("path", name), Ok(name.to_owned()));
+            assert_eq!(file_path("path", &format!("/workspace/{name}")), Ok(name.to_owned()));
+        }
+        let long = format!("{}.txt", "a".repeat(252));
+        for name in
+            ["", "..", "a/../b", "/etc/passwd", "a\0b", "a\nb", &long, "a//b", "./a", "a/", "a$HOME", "/workspace"]
+        {
+            let fault = file_path("path", name).unwrap_err();
+            assert_eq!(fault.code, INVALID_PATH, "{name:?}");
+            assert!(fault.message.starts_with("path: must "), "{}", fault.message);
+        }
+    }
+
+    #[test]
+    fn the_workspace_itself_is_a_directory_of_several_names() {
+        for root in ["", ".", "/workspace", "/workspace/", "./"] {
+            assert_eq!(directory_path("path", root), Ok(String::new()), "{root:?}");
+        }
+        assert_eq!(directory_path("path", "src/"), Ok("src".to_owned()));
+        for out in ["/", "/etc", "..", "../workspace"] {
+            assert!(directory_path("path", out).is_err(), "{out}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The output of a program as it was, byte for byte, from the files that its launch captured it in.
+
+use bytes::Bytes;
+use domain::sandbox::RawOutput;
+
+use crate::opensandbox::{Download, Sandbox};
+use crate::runner::CAPTURED_BYTES;
+
+/// None when it cannot be had, or is not whole.
+pub(super) async fn read(remote: &Sandbox, dir: &str) -> Option<RawOutput> {
+    let (stdout, stderr) = (stream(remote, dir, "stdout").await?, stream(remote, dir, "stderr").await?);
+    Some(RawOutput { stdout, stderr })
+}
+
+async fn stream(remote: &Sandbox, dir: &str, name: &str) -> Option<Bytes> {
+    let mut content = Vec::new();
+    // What fills the capture to its bound may have been cut there.
+    let request = Download { path: format!("{dir}/{name}"), range: None, max_bytes: CAPTURED_BYTES - 1 };
+    let downloaded = remote.download(&request, &mut content).await.ok()?;
+    (!downloaded.is_truncated).then(|| content.into())
+}
+
+/// Makes room. What cannot be removed goes with the sandbox.
+pub(super) async fn remove(remote: &Sandbox, dir: &str) {
+    if let Err(error) = remote.delete_directory(dir).await {
+        tracing::debug!(sandbox.id = remote.id(), error.code = error.code(), "files of a run were not removed");
+    }
+}

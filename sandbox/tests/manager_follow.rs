@@ -1,0 +1,273 @@
+//! The manager follows background commands of a real runtime: to their end, from where the last one was, over what nobody
+//! looked at.
+#![cfg(feature = "testing")]
+
+#[cfg(test)]
+mod local_support;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domain::ctx::Principal;
+use domain::execution::{CallContext, ExecutionRef};
+use domain::ids::{ExecutionId, PrincipalId, ResourceId, SandboxId, TenantId};
+use domain::resource::{
+    EgressEnforcement, SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime,
+};
+use domain::sandbox::{
+    BackgroundCommand, Exit, Followed, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd, SandboxRequest,
+    SandboxRuntime as _, SandboxTarget, Start,
+};
+use local_support::{Host, KEY};
+use sandbox::manager::{LocalTier, SandboxManager};
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+struct NoLocalTier;
+
+#[async_trait]
+impl LocalTier for NoLocalTier {
+    async fn connection(&self) -> Result<(Url, SecretString), String> {
+        Err("there is none".to_owned())
+    }
+}
+
+/// A manager in front of a runtime. Another one on the same runtime is what a process that was started anew has.
+struct Stage {
+    manager: SandboxManager,
+    live: LiveSandbox,
+    context: CallContext,
+}
+
+#[cfg(test)]
+impl Stage {
+    async fn new(host: &Host) -> Self {
+        let manager = SandboxManager::new(Arc::new(NoLocalTier));
+        let target = SandboxTarget {
+            tier: SandboxTier::Remote,
+            base_url: host.url.clone(),
+            api_key: Some(KEY.to_owned()),
+            allow_plaintext: false,
+            endpoint_hosts: Vec::new(),
+            route: SandboxRoute::Direct,
+            secure_access: false,
+            secure_runtime: SecureRuntime::Runc,
+            egress: Some(EgressEnforcement::Sidecar),
+        };
+        let profile = SandboxProfileSpec {
+            connection_id: ResourceId::from_bits(1),
+            image: "vitrine/code".to_owned(),
+            cpu_millis: 1000,
+            memory_bytes: 1 << 28,
+            disk_bytes: 1 << 26,
+            pids: 64,
+            ttl_seconds: 600,
+            idle_ttl_seconds: None,
+            network: SandboxNetwork::None,
+            network_hosts: Vec::new(),
+            user: None,
+            environment: BTreeMap::new(),
+            credentials: Vec::new(),
+            command_timeout_ms: 600_000,
+        };
+        let context = context();
+        let request = SandboxRequest { id: SandboxId::from_bits(7), target, profile };
+        let live = manager.create(&context, &request).await.unwrap();
+        Self { manager, live, context }
+    }
+
+    /// As after a restart: nothing is known but what is stored.
+    fn again(&self) -> Self {
+        let manager = SandboxManager::new(Arc::new(NoLocalTier));
+        Self { manager, live: self.live.clone(), context: context() }
+    }
+
+    async fn start(&self, command: &str, limit: Duration) -> BackgroundCommand {
+        let program = Program::Shell(command.to_owned());
+        let started = self.manager.start(&self.context, &self.live, &program, limit).await.unwrap();
+        let Start::Started(id) = started else { panic!("{started:?}") };
+        BackgroundCommand { id, cursor: 0, limit_ms: u32::try_from(limit.as_millis()).unwrap() }
+    }
+
+    async fn follow(&self, command: &BackgroundCommand, output: &Kept) -> Followed {
+        let let_go = CancellationToken::new();
+        self.manager.follow(&self.context, &self.live, command, &let_go, output).await.unwrap()
+    }
+
+    /// Waits until this file is there.
+    async fn until_there(&self, path: &str) {
+        while self.manager.download(&self.context, &self.live, path, 0, 1).await.unwrap().is_none() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+fn context() -> CallContext {
+    let tenant_id = TenantId::from_bits(1);
+    CallContext {
+        principal: Principal { id: PrincipalId::from_bits(1), tenant_id, project_id: None },
+        execution: ExecutionRef { tenant_id, id: ExecutionId::from_bits(1) },
+        attempt: 1,
+        time_left: Duration::from_secs(600),
+        cancel: CancellationToken::new(),
+    }
+}
+
+/// What came.
+#[derive(Default)]
+struct Kept(Mutex<String>);
+
+#[cfg(test)]
+impl Kept {
+    fn text(&self) -> String {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[cfg(test)]
+#[async_trait]
+impl OutputSink for Kept {
+    async fn output(&self, stream: OutputStream, text: &str) {
+        assert_eq!(stream, OutputStream::Stdout);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+    }
+}
+
+#[cfg(test)]
+const LONG: Duration = Duration::from_secs(120);
+
+#[cfg(test)]
+fn ended(exit: Exit) -> Followed {
+    Followed::Ended(ProgramEnd::of(exit))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_streams_come_as_one_text_with_the_exit_code() {
+    let host = Host::start();
+    let stage = Stage::new(&host).await;
+    let command = stage.start("echo out; echo err >&2; printf 'no end'; exit 7", LONG).await;
+    let output = Kept::default();
+    assert_eq!(stage.follow(&command, &output).await, ended(Exit::Code(7)));
+    assert_eq!(output.text().len(), "out\nerr\nno end".len());
+    assert!(output.text().contains("err\n") && output.text().contains("out\n"), "{}", output.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_that_are_no_text_are_replaced() {
+    let host = Host::start();
+    let stage = Stage::new(&host).await;
+    let command = stage.start(r"printf 'he\377\000lo'", LONG).await;
+    let output = Kept::default();
+    assert_eq!(stage.follow(&command, &output).await, ended(Exit::Code(0)));
+    assert_eq!(output.text(), "he\u{fffd}\0lo");
+}
+
+/// A log may be longer than one answer of the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_of_a_long_output_comes() {
+    let host = Host::start();
+    let stage = Stage::new(&host).await;
+    let command = stage.start("seq 1 3000000; echo done > there", LONG).await;
+    stage.until_there("there").await;
+    let output = Kept::default();
+    assert_eq!(stage.follow(&command, &output).await, ended(Exit::Code(0)));
+    let text = output.text();
+    assert!(text.len() > 20_000_000);
+    assert!(text.lines().enumerate().all(|(index, line)| line == (index + 1).to_string()), "a line is missing");
+    assert_eq!(text.lines().count(), 3_000_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_is_let_go_runs_on_and_is_followed_by_another_process() {
+    let host = Host::start();
+    let stage = Stage::new(&host).await;
+    let command =
+        stage.start("echo run >> runs; echo one; while [ ! -e go ]; do sleep 0.05; done; echo two", LONG).await;
+    let (let_go, output) = (CancellationToken::new(), Kept::default());
+    let followed = stage.manager.follow(&stage.context, &stage.live, &command, &let_go, &output);
+    let leave = async {
+        while output.text() != "one\n" {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let_go.cancel();
+    };
+    let (followed, ()) = tokio::join!(followed, leave);
+    assert_eq!(followed.unwrap(), Followed::LetGo);
+    let next = stage.again();
+    assert!(next.manager.is_usable(&next.context, &next.live).await.unwrap());
+    next.manager.upload(&next.context, &next.live, "go", "".into()).await.unwrap();
+    let output = Kept::default();
+    assert_eq!(next.follow(&BackgroundCommand { cursor: 4, ..command }, &output).await, ended(Exit::Code(0)));
+    assert_eq!(output.text(), "one\ntwo\n");
+    let runs = next.manager.download(&next.context, &next.live, "runs", 0, 100).await.unwrap().unwrap();
+    assert_eq!(runs, "run\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_limit_is_the_servers_and_is_told_when_nobody_looked() {
+    let host = Host::start();
+    let stage = Stage::new(&host).await;
+    let command =
+        stage.start("sleep 600 & echo began; echo x > there; wait; echo late > late", Duration::from_secs(1)).await;
+    let mut status = String::new();
+    while !status.contains("\"running\":false") {
+        let (_, endpoint) = host.get(&format!("/v1/sandboxes/{}/endpoints/44772", stage.live.remote_id)).await;
+        let url = format!("http://{}/command/status/{}", endpoint["endpoint"].as_str().unwrap(), command.id);
+        let token = endpoint["headers"]["X-EXECD-ACCESS-TOKEN"].as_str().unwrap();
+        status = host.client.get(url).header("X-EXECD-ACCESS-TOKEN", token).send().await.unwrap().text().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let output = Kept::default();
+    assert_eq!(stage.again().follow(&command, &output).await, ended(Exit::TimedOut));
+    assert_eq!(output.text(), "began\n");
+    assert_eq!(stage.manager.download(&stage.context, &stage.live, "late", 0, 1).await.unwrap(), None);
+    let killed = stage.start("kill -9 $$", LONG).await;
+    assert_eq!(stage.follow(&killed, &Kept::default()).await, ended(Exit::Killed));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_stops_the_command_and_all_that_it_started() {
+    let host = Host::start();
+    let stage = Stage::new(&host).await;
+    let command = stage.start("(sleep 1; echo x > late) & echo began; wait", LONG).await;
+    let output = Kept::default();
+    let following = stage.follow(&command, &output);
+    let stop = async {
+        while output.text().is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        stage.context.cancel.cancel();
+    };
+    let (followed, ()) = tokio::join!(following, stop);
+    // A shell may have a last word about what was stopped.
+    assert!(output.text().starts_with("began\n"), "{}", output.text());
+    assert_eq!(followed, ended(Exit::Interrupted));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_the_server_does_not_know_gives_its_sandbox_up() {
+    let host = Host::start();
+    let stage = Stage::new(&host).await;
+    let command = BackgroundCommand { id: "0123abcd".to_owned(), cursor: 3, limit_ms: 1000 };
+    let lost = Followed::Ended(ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(Exit::Unknown) });
+    assert_eq!(stage.follow(&command, &Kept::default()).await, lost);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sandbox_is_usable_while_it_is_there_and_ours() {
+    let host = Host::start();
+    let stage = Stage::new(&host).await;
+    let is_usable = async |live: &LiveSandbox| {
+        let again = stage.again();
+        again.manager.is_usable(&again.context, live).await.unwrap()
+    };
+    assert!(is_usable(&stage.live).await);
+    let foreign = LiveSandbox { id: SandboxId::from_bits(8), ..stage.live.clone() };
+    assert!(!is_usable(&foreign).await, "it has another label");
+    stage.manager.terminate(&stage.live.target, stage.live.id, Some(&stage.live.remote_id)).await.unwrap();
+    assert!(!is_usable(&stage.live).await);
+}
