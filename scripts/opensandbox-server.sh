@@ -115,7 +115,7 @@ start() {
 		VITRINE_TEST_OPENSANDBOX_URL=http://127.0.0.1:$(setting port)
 		VITRINE_TEST_OPENSANDBOX_API_KEY=$(setting api_key)
 		VITRINE_TEST_OPENSANDBOX_IMAGE=$code
-		VITRINE_TEST_OPENSANDBOX_CAPABILITIES=pause,snapshots,sessions,memory-limit,pids-limit,minutes
+		VITRINE_TEST_OPENSANDBOX_CAPABILITIES=pause,snapshots,sessions,memory-limit,pids-limit,older-wire,minutes
 		VITRINE_TEST_OPENSANDBOX_PID_FILE=$state/server.pid
 		VITRINE_TEST_OPENSANDBOX_CONTROL=$root/scripts/opensandbox-server.sh
 	END

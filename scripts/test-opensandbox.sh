@@ -18,4 +18,7 @@ done < <(scripts/opensandbox-server.sh env)
 
 suite 'OpenSandbox server' count_cargo \
     cargo test --locked --workspace --features "$FEATURES" --test conformance
+# The programs that it needs were built for the suite above.
+suite 'OpenSandbox clients on it' count_cargo \
+    cargo test --locked --workspace --features "$FEATURES" --test differential on_the_server_that_is_named -- --nocapture
 conclude

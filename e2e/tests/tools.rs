@@ -318,15 +318,14 @@ async fn what_is_no_file_in_outputs_is_refused_with_a_warning() -> Result {
 
 /// The example runs as it is, against a server as it comes.
 #[tokio::test]
-async fn the_example_runs_programs_of_every_language() -> Result {
+async fn the_example_runs_programs_of_every_kind_and_draws_a_page() -> Result {
     let bench = Bench::start().await?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/sandbox/run.py");
     let key = bench.server.api_key.clone().ok_or("no API key")?;
     let url = bench.client.url.clone();
     let ran = tokio::task::spawn_blocking(move || {
         let mut command = std::process::Command::new("python3");
-        command.args([script, "--url", &url, "--api-key", &key, "--image", "vitrine/code"]);
-        command.args(["--programs", "Python", "JavaScript", "Shell"]).output()
+        command.args([script, "--url", &url, "--api-key", &key]).output()
     });
     let output = ran.await??;
     let printed = String::from_utf8(output.stdout)?;
@@ -337,10 +336,14 @@ async fn the_example_runs_programs_of_every_language() -> Result {
         "run_javascript: JavaScript 1 < 2 < 3",
         "run_shell: 1+2+3+4+5",
         "artifact numbers.txt (text/plain, 10 bytes): http://",
+        "browse: A page\nDrawn in a sandbox",
+        "browse: Saved outputs/page.png, ",
     ] {
         assert!(printed.contains(line), "{line} is missing in:\n{printed}");
     }
-    let link = printed.lines().find(|line| line.contains("numbers.txt (")).and_then(|line| line.split(": ").last());
-    assert_eq!(bench.client.download(link.ok_or("no link to the artifact")?).await?, b"1\n2\n3\n4\n5\n");
+    let link =
+        printed.lines().find(|line| line.contains("page.png (image/png")).and_then(|line| line.split(": ").last());
+    let picture = bench.client.download(link.ok_or("no link to the picture")?).await?;
+    assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n"), "{} bytes", picture.len());
     bench.stop()
 }

@@ -252,6 +252,14 @@ class Repository(unittest.TestCase):
     def test_lock_and_matrix_agree(self) -> None:
         self.assertEqual(gate.Gate().matrix(), [])
 
+    def test_the_client_speaks_with_the_servers_that_were_tested(self) -> None:
+        source = (gate.ROOT / "sandbox/src/opensandbox/version.rs").read_text()
+        bounds = re.findall(r"(from|below): Version \{ major: (\d+), minor: (\d+), patch: (\d+) \}", source)
+        (_, *first), (_, *end) = bounds[:2]
+        for version in gate.Gate().lock["server"]["versions"]:
+            numbers = [int(one) for one in version.split(".")]
+            self.assertTrue(list(map(int, first)) <= numbers < list(map(int, end)), f"{version}: {bounds}")
+
     def test_the_client_reads_or_writes_every_member_of_the_subset(self) -> None:
         sources = "\n".join(file.read_text() for file in (gate.ROOT / "sandbox/src/opensandbox").rglob("*.rs"))
         missing = []

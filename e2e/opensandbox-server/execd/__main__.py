@@ -1,6 +1,7 @@
 """A stand-in for OpenSandbox's execd: its wire, as far as the client and its tests use it, in Python's standard library.
 
-It follows the wire of execd 1.1: bare JSON frames, line terminators kept, `argv`. It proves nothing about the real
+It follows the wire of execd 1.1: bare JSON frames, line terminators kept, `argv`. In a sandbox with the variable
+`VITRINE_EXECD_WIRE=1.0` it follows the older one, which has no `argv` and strips the terminators. It proves nothing about the real
 daemon, whose image is only in a registry; it lets the real lifecycle server run sandboxes in which something answers.
 """
 

@@ -25,6 +25,9 @@ OUTPUT = Path(tempfile.mkdtemp(prefix="execd-"))
 # A piece of output ends with a line feed or a carriage return; both together are one end.
 PIECE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)")
 
+# The wire of execd 1.0 has no `argv`, strips line ends, and sends a blank line as a line end.
+IS_OLDER_WIRE = os.environ.get("VITRINE_EXECD_WIRE") == "1.0"
+
 known: dict[str, "Command"] = {}
 
 
@@ -38,7 +41,7 @@ class Request:
     def __init__(self, body: Any) -> None:
         if not isinstance(body, dict):
             raise bad("the request is no object")
-        self.command, argv = body.get("command") or "", body.get("argv") or []
+        self.command, argv = body.get("command") or "", [] if IS_OLDER_WIRE else body.get("argv") or []
         if not isinstance(self.command, str) or not isinstance(argv, list) or not all(isinstance(a, str) for a in argv):
             raise bad("command is a text, and argv a list of texts")
         if bool(self.command) == bool(argv):
@@ -183,11 +186,15 @@ class Tail:
                 if piece.end() == len(self.rest) and piece.group().endswith(b"\r"):
                     break
                 begin = piece.end()
-                yield self.kind, {"text": piece.group().decode("utf-8", "replace")}
+                yield self.kind, {"text": on_the_wire(piece.group().decode("utf-8", "replace"))}
             self.rest = self.rest[begin:]
         if at_end and self.rest:
             yield self.kind, {"text": self.rest.decode("utf-8", "replace")}
             self.rest = b""
+
+
+def on_the_wire(line: str) -> str:
+    return line.rstrip("\r\n") or "\n" if IS_OLDER_WIRE else line
 
 
 def run(exchange: Exchange) -> None:

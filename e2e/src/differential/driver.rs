@@ -55,7 +55,9 @@ impl Report {
 impl Driver {
     /// Performs the operations; fails unless each of them was answered.
     pub fn perform(&self, server: &Server, operations: &[Value]) -> Result<Report> {
-        let plan = plan(server, self.client, operations);
+        // Not only the client's name: what a run has left that was killed must not be seen by the next.
+        let mark = format!("{}-{}", self.client, std::process::id());
+        let plan = plan(server, &mark, operations);
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .env("PYTHONDONTWRITEBYTECODE", "1")
@@ -76,12 +78,12 @@ impl Driver {
         if !status.as_ref().is_ok_and(std::process::ExitStatus::success) {
             return Err(format!("the driver of {} failed: {status:?}\n{complaint}", self.client).into());
         }
-        self.read(&lines, server, operations)
+        self.read(&lines, &mark, server, operations)
     }
 
-    fn read(&self, lines: &str, server: &Server, operations: &[Value]) -> Result<Report> {
+    fn read(&self, lines: &str, mark: &str, server: &Server, operations: &[Value]) -> Result<Report> {
         let lines: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<std::result::Result<_, _>>()?;
-        let normaliser = Normaliser::new(self.client, server, &lines);
+        let normaliser = Normaliser::new(mark, server, &lines);
         let mut answers = BTreeMap::new();
         for line in &lines {
             let name = line["name"].as_str().ok_or("an answer has no name")?;

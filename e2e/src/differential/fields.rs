@@ -102,7 +102,15 @@ impl<'a> Normaliser<'a> {
 
     fn without_names(&self, text: &str) -> String {
         let text = text.replace(self.authority, "<server>");
+        let text = self.without_published_port(&text).unwrap_or(text);
         self.ids.iter().fold(text, |text, id| text.replace(id, "<id>"))
+    }
+
+    /// The address of a sandbox that has a port of its own on the server's host, with the port's kind in its place.
+    fn without_published_port(&self, text: &str) -> Option<String> {
+        let (host, _) = self.authority.rsplit_once(':')?;
+        let (port, path) = text.strip_prefix(host)?.strip_prefix(':')?.split_once('/')?;
+        port.parse::<u16>().ok().map(|_| format!("<host>:<port>/{path}"))
     }
 }
 
@@ -148,6 +156,8 @@ mod tests {
         for time in ["2026-01-31T12:00:00Z", "2026-01-31T12:00:00.123456+00:00", "2026-01-31T12:00:00-05:30"] {
             assert_eq!(value(&json!({ "created_at": time }), "created_at").as_deref(), Some(r#""<time>""#), "{time}");
         }
+        let published = json!({ "endpoint": "127.0.0.1:40123/proxy/8080" });
+        assert_eq!(value(&published, "endpoint").as_deref(), Some(r#""<host>:<port>/proxy/8080""#));
         let metadata = json!({ "metadata": { "differential.client": "ours" } });
         assert_eq!(value(&metadata, "metadata.differential.client").as_deref(), Some(r#""<client>""#));
         assert_eq!(value(&json!({ "mem_used_mib": 17.5 }), "mem_used_mib").as_deref(), Some(r#""<number>""#));
@@ -155,7 +165,12 @@ mod tests {
 
     #[test]
     fn leaves_what_is_not_of_the_kind() {
-        for (name, other) in [("id", "another"), ("created_at", "yesterday"), ("created_at", "2026-01-31T12:00:00.Z")] {
+        for (name, other) in [
+            ("endpoint", "127.0.0.2:1/a"),
+            ("id", "another"),
+            ("created_at", "yesterday"),
+            ("created_at", "2026-01-31T12:00:00.Z"),
+        ] {
             assert_eq!(value(&json!({ name: other }), name), Some(json!(other).to_string()));
         }
         assert_eq!(value(&json!({ "mem_used_mib": -1 }), "mem_used_mib").as_deref(), Some("-1"));

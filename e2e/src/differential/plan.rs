@@ -39,13 +39,13 @@ pub fn operations(calls: &[&str]) -> Result<Vec<Value>> {
     Ok(all.iter().filter(|operation| is_wanted(operation)).cloned().collect())
 }
 
-/// What the driver of this client is told.
-pub fn plan(server: &Server, client: &str, operations: &[Value]) -> Value {
+/// What a driver is told. Its sandboxes carry the mark.
+pub fn plan(server: &Server, mark: &str, operations: &[Value]) -> Value {
     json!({
         "url": server.url,
         "api_key": server.api_key,
         "image": server.image,
-        "client": client,
+        "client": mark,
         "operations": operations,
     })
 }

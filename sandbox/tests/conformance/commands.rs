@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use sandbox::opensandbox::{
-    Captured, CommandEnd, CommandOutcome, CommandRequest, OutputSink, OutputStream, OutputWire,
+    Captured, CommandEnd, CommandOutcome, CommandRequest, OutputSink, OutputStream, OutputWire, Sandbox,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -82,26 +82,52 @@ pub async fn row_41_keeps_or_strips_terminators_throughout(target: &Target) {
     }
 }
 
-pub async fn row_42_output_is_exact(target: &Target) {
-    let wire = target.sandbox().await.output_wire().await.unwrap();
-    for (command, expected, is_on_both) in [
-        ("printf 'a\\n\\nb'", "a\n\nb", true),
-        ("printf '\\n\\na\\n\\n\\nb'", "\n\na\n\n\nb", true),
-        ("printf 'no end'", "no end", true),
-        (
-            "printf 'é中\\xf0\\x9f\\x98\\x80 \\xe2\\x80\\xa8 \"q\" \\\\ \\t<&>'",
-            "é中\u{1f600} \u{2028} \"q\" \\ \t<&>",
-            true,
-        ),
-        ("printf 'end\\n'", "end\n", false),
-        ("printf '1%%\\r2%%\\r\\nend\\n'", "1%\r2%\r\nend\n", false),
-        ("printf '\\r\\r\\n\\r'", "\r\r\n\r", false),
-    ] {
-        if wire == OutputWire::Kept || is_on_both {
-            let (_, output) = run(target, &CommandRequest::shell(command)).await;
-            assert_eq!(output.stdout, expected, "{command}");
-        }
+/// A command of the shell, and what it writes.
+const EXACT: [(&str, &str); 7] = [
+    ("printf 'a\\n\\nb'", "a\n\nb"),
+    ("printf '\\n\\na\\n\\n\\nb'", "\n\na\n\n\nb"),
+    ("printf 'no end'", "no end"),
+    ("printf 'é中\\xf0\\x9f\\x98\\x80 \\xe2\\x80\\xa8 \"q\" \\\\ \\t<&>'", "é中\u{1f600} \u{2028} \"q\" \\ \t<&>"),
+    ("printf 'end\\n'", "end\n"),
+    ("printf '1%%\\r2%%\\r\\nend\\n'", "1%\r2%\r\nend\n"),
+    ("printf '\\r\\r\\n\\r'", "\r\r\n\r"),
+];
+/// Arguments that a shell would change.
+const ARGV: [&str; 13] = ["printf", "%s|", "$HOME", "a b", "*", "'", "\"", "\\", "`id`", "", "-n", "x\ny", "é"];
+
+async fn is_exact(sandbox: &Sandbox) {
+    let run = async |request: CommandRequest| {
+        let mut output = Captured::default();
+        let outcome = sandbox.run(&request, &mut output, &CancellationToken::new()).await.unwrap();
+        assert_eq!(outcome.end, CommandEnd::Exited(0));
+        output.stdout
+    };
+    for (command, expected) in EXACT {
+        assert_eq!(run(CommandRequest::shell(command)).await, expected, "{command}");
     }
+    let expected: String = ARGV[2..].iter().map(|one| format!("{one}|")).collect();
+    assert_eq!(run(CommandRequest::argv(ARGV)).await, expected);
+}
+
+pub async fn row_42_output_is_exact(target: &Target) {
+    is_exact(target.sandbox().await).await;
+}
+
+pub async fn row_42_output_is_exact_on_the_older_wire(target: &Target) {
+    let mut create = target.create("conformance-older-wire");
+    create.env.insert("VITRINE_EXECD_WIRE".to_owned(), "1.0".to_owned());
+    let sandbox = target.own_sandbox(&create).await;
+    assert_eq!(sandbox.output_wire().await.unwrap(), OutputWire::Stripped);
+    assert!(!sandbox.takes_argv().await.unwrap());
+    is_exact(&sandbox).await;
+    let failed = CommandRequest::shell("echo out; echo err >&2; exit 7");
+    let mut output = Captured::default();
+    let outcome = sandbox.run(&failed, &mut output, &CancellationToken::new()).await.unwrap();
+    assert_eq!((outcome.end, outcome.is_stopped), (CommandEnd::Exited(7), true));
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("out\n", "err\n"));
+    let left = sandbox.list_directory("/tmp", 1).await.unwrap();
+    let is_ours = |path: &str| path.starts_with("/tmp/.output-");
+    assert!(!left.iter().any(|one| is_ours(&one.path)), "{left:?}");
 }
 
 pub async fn row_43_each_stream_is_in_order(target: &Target) {
@@ -173,10 +199,6 @@ pub async fn row_47_takes_a_command_or_arguments(target: &Target) {
     for request in [json!({}), json!({ "command": "true", "argv": ["true"] }), json!({ "argv": [""] })] {
         assert_eq!(execd.post("/command", request.clone()).await.status, 400, "{request}");
     }
-    let argv = ["printf", "%s|", "$HOME", "a b", "*", "'", "\"", "\\", "`id`", "", "-n", "x\ny", "é"];
-    let (outcome, output) = run(target, &CommandRequest::argv(argv)).await;
-    assert_eq!(outcome.end, CommandEnd::Exited(0));
-    assert_eq!(output.stdout, argv[2..].iter().map(|one| format!("{one}|")).collect::<String>());
     let mut placed = CommandRequest::shell("pwd; echo \"$GREETING\"; id -u");
     placed.cwd = Some("/tmp".to_owned());
     placed.env.insert("GREETING".to_owned(), "two words".to_owned());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::Method;
-use sandbox::opensandbox::{Captured, CommandEnd, CommandRequest, Connection, EXECD_PORT};
+use sandbox::opensandbox::{Captured, CommandEnd, CommandRequest, Connection, EXECD_PORT, SandboxState};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -70,16 +70,13 @@ pub async fn row_26_a_refused_key_ends_the_wait(target: &Target) {
 pub async fn row_27_commands_run_after_a_resume(target: &Target) {
     let sandbox = target.own_sandbox(&target.create("conformance-resumed")).await;
     let execd = Execd::of(target, &sandbox).await;
-    let path = format!("/v1/sandboxes/{}", sandbox.id());
     let counter =
         "n=0; while [ ! -e /tmp/stop ]; do n=$((n+1)); echo $n >/tmp/n.new; mv /tmp/n.new /tmp/n; sleep 0.05; done";
     execd.stream("/command", json!({ "command": counter, "background": true })).await;
     until("the counter counts", async || execd.get("/files/info?path=/tmp/n").await.status == 200).await;
-    assert_eq!(answer(target.request(Method::POST, &format!("{path}/pause"))).await.status, 202);
-    until("it is paused", async || target.get(&path).await.body["status"]["state"] == "Paused").await;
-    assert_eq!(answer(target.request(Method::POST, &format!("{path}/resume"))).await.status, 202);
-    until("it runs", async || target.get(&path).await.body["status"]["state"] == "Running").await;
-    sandbox.forget_endpoint().await;
+    target.client.pause(sandbox.id()).await.unwrap();
+    assert_eq!(sandbox.info().await.unwrap().state, SandboxState::Paused);
+    target.client.resume(sandbox.id()).await.unwrap();
     sandbox.wait_ready(Duration::from_secs(30)).await.unwrap();
     let mut output = Captured::default();
     let command = "before=$(cat /tmp/n); while [ \"$(cat /tmp/n)\" = \"$before\" ]; do sleep 0.05; done; touch /tmp/stop; echo on";

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use sandbox::opensandbox::{
-    ByteRange, Captured, Client, CommandEnd, CommandRequest, Connection, Download, ErrorClass, Sandbox, Upload,
+    ByteRange, Captured, Client, CommandEnd, CommandRequest, Connection, Download, ErrorClass, ListFilter, Sandbox,
+    Upload,
 };
 use secrecy::SecretString;
 use serde_json::json;
@@ -111,16 +112,23 @@ fn control(target: &Target) -> &Control {
     target.control.as_ref().unwrap()
 }
 
-/// A client that does not wait for long.
-fn hasty(target: &Target, patience: Duration) -> Client {
+/// A client of its own, without an open connection.
+fn new_client(target: &Target, patience: Duration) -> Client {
     let mut connection = Connection::new(target.url.clone(), SecretString::from(target.key.clone()));
     connection.timeouts.create = patience;
     Client::new(connection).unwrap()
 }
 
+/// A client that does not wait for long, and knows the server already.
+async fn hasty(target: &Target, patience: Duration) -> Client {
+    let client = new_client(target, patience);
+    client.list(&ListFilter::default(), 1).await.unwrap();
+    client
+}
+
 pub async fn a_create_whose_answer_is_lost_is_found_by_its_label(target: &Target) {
     let create = target.create("conformance-lost");
-    let error = hasty(target, Duration::from_millis(150)).create(&create).await.unwrap_err();
+    let error = hasty(target, Duration::from_millis(150)).await.create(&create).await.unwrap_err();
     assert_eq!((error.code(), error.class()), ("outcome_unknown", ErrorClass::Unknown));
     until("it is found", async || target.client.find_by_label(&create.label).await.unwrap().len() == 1).await;
     destroy_all(target, &create.label).await;
@@ -129,8 +137,8 @@ pub async fn a_create_whose_answer_is_lost_is_found_by_its_label(target: &Target
 pub async fn server_down_before_create(target: &Target) {
     let create = target.create("conformance-down-before");
     control(target).kill_server().await;
-    // A client without an open connection, on which the request might just have been seen.
-    let error = hasty(target, Duration::from_secs(60)).create(&create).await.unwrap_err();
+    // On an open connection the request might just have been seen.
+    let error = new_client(target, Duration::from_secs(60)).create(&create).await.unwrap_err();
     control(target).start_server().await;
     assert_eq!(error.code(), "unreachable", "the server has not seen it, and the client knows");
     assert!(target.client.find_by_label(&create.label).await.unwrap().is_empty());
@@ -138,8 +146,9 @@ pub async fn server_down_before_create(target: &Target) {
 
 pub async fn server_frozen_during_create(target: &Target) {
     let create = target.create("conformance-frozen");
+    let client = hasty(target, Duration::from_secs(3)).await;
     control(target).freeze_server();
-    let error = hasty(target, Duration::from_secs(3)).create(&create).await.unwrap_err();
+    let error = client.create(&create).await.unwrap_err();
     control(target).thaw_server();
     assert_eq!((error.code(), error.class()), ("outcome_unknown", ErrorClass::Unknown));
     // Whether it takes up a request whose sender is gone is the server's business; twice it must not.

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use reqwest::multipart::Form;
-use sandbox::opensandbox::{ByteRange, Download, FileKind, FileMode, Move, Upload};
+use sandbox::opensandbox::{ByteRange, Download, FileKind, FileMode, Move, Replacement, Upload};
 use serde_json::{Value, json};
 
 use crate::raw::{Execd, answer, encoded, part, until};
@@ -111,6 +111,10 @@ pub async fn row_56_replaces_and_counts(target: &Target) {
     let silent = execd.post("/files/replace", json!({ "/tmp/row-56": { "old": "c.b", "new": "" } })).await;
     assert_eq!((silent.status, silent.body), (200, json!("")));
     assert_eq!(execd.content("/tmp/row-56").await, b"cc.ccc\n");
+    let replacement = Replacement { path: "/tmp/row-56".into(), old: "c".into(), new: "d".into() };
+    let counts = target.sandbox().await.replace_in_files(&[replacement]).await.unwrap();
+    assert_eq!(counts["/tmp/row-56"], 5);
+    assert_eq!(execd.content("/tmp/row-56").await, b"dd.ddd\n");
     let empty = execd.post("/files/replace", json!({ "/tmp/row-56": { "old": "", "new": "x" } })).await;
     assert_eq!(empty.status, 400);
 }
@@ -156,6 +160,9 @@ pub async fn row_59_measures(target: &Target) {
     }
     assert!(target.sandbox().await.metrics().await.unwrap().mem_total_mib > 0.0);
     assert_eq!(frames(&execd, 2).await.len(), 2);
+    let mut watch = target.sandbox().await.watch_metrics().await.unwrap();
+    let (first, second) = (watch.next().await.unwrap().unwrap(), watch.next().await.unwrap().unwrap());
+    assert!(second.measured_at_ms > first.measured_at_ms);
 }
 
 /// The first frames of a watch; each is one line of JSON, with a blank line or not.

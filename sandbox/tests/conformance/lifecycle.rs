@@ -1,6 +1,7 @@
 //! Rows on the life of a sandbox: who may ask, lists, ends, expiry, metadata, and what is not offered.
 
 use reqwest::Method;
+use sandbox::opensandbox::SnapshotState;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -172,6 +173,13 @@ pub async fn row_21_makes_or_refuses_snapshots(target: &Target) {
     assert_eq!(made.header("location"), snapshot);
     until("the snapshot is ready", async || target.get(&snapshot).await.body["status"]["state"] == "Ready").await;
     assert_eq!(target.delete(&snapshot).await.status, 204);
+    let id = created["id"].as_str().unwrap();
+    let made = target.client.create_snapshot(id, Some("row-21")).await.unwrap();
+    let is_ready = async || target.client.snapshot(&made.id).await.unwrap().state == SnapshotState::Ready;
+    until("the client's snapshot is ready", is_ready).await;
+    let listed = target.client.list_snapshots(Some(id)).await.unwrap();
+    assert!(listed.iter().any(|one| one.id == made.id && one.sandbox_id == id), "{listed:?}");
+    target.client.delete_snapshot(&made.id).await.unwrap();
 }
 
 pub async fn row_22_refuses_pools(target: &Target) {

@@ -1,6 +1,7 @@
 //! Rows on the egress API, which shows and changes the network policy of a sandbox.
 
 use reqwest::{Method, RequestBuilder};
+use sandbox::opensandbox::{EgressRule, NetworkPolicy, PolicyRoute};
 use serde_json::{Value, json};
 
 use crate::raw::answer;
@@ -57,6 +58,21 @@ pub async fn row_61_shows_and_changes_its_policy(target: &Target) {
     }
     assert_eq!(targets(&answer(egress.request(Method::GET)).await.body), [rule("deny", "one.example")]);
     assert_eq!(answer(egress.request(Method::PATCH).json(&json!([]))).await.status, 400);
+}
+
+pub async fn row_61_the_client_reads_and_changes_it(target: &Target) {
+    let mut create = target.create("conformance-policy");
+    create.network_policy = Some(NetworkPolicy::allow_only(["one.example"]));
+    let sandbox = target.own_sandbox(&create).await;
+    let shown = async || sandbox.network_policy(PolicyRoute::Sidecar).await.unwrap().policy;
+    assert_eq!(shown().await, NetworkPolicy::allow_only(["one.example"]));
+    sandbox.add_egress_rules(PolicyRoute::Sidecar, &[EgressRule::allow("two.example")]).await.unwrap();
+    assert_eq!(shown().await, NetworkPolicy::allow_only(["two.example", "one.example"]));
+    sandbox.remove_egress_rules(PolicyRoute::Lifecycle, &["one.example", "none.example"]).await.unwrap();
+    let through_server = sandbox.network_policy(PolicyRoute::Lifecycle).await.unwrap();
+    assert_eq!(through_server.policy, NetworkPolicy::allow_only(["two.example"]));
+    sandbox.replace_network_policy(PolicyRoute::Lifecycle, &NetworkPolicy::deny_all()).await.unwrap();
+    assert_eq!(shown().await, NetworkPolicy::deny_all());
 }
 
 pub async fn row_61_asks_for_its_token(target: &Target) {

@@ -84,6 +84,7 @@ fn execd_rows() -> Vec<Row> {
         elsewhere("row_40_an_object_without_a_type_is_a_failure", HOSTILE),
         row!(commands::row_41_keeps_or_strips_terminators_throughout),
         row!(commands::row_42_output_is_exact),
+        row!(commands::row_42_output_is_exact_on_the_older_wire if OlderWire),
         row!(commands::row_43_each_stream_is_in_order),
         row!(commands::row_44_a_background_command_runs_on),
         row!(commands::row_45_a_timeout_kills_the_group),
@@ -108,6 +109,7 @@ fn execd_rows() -> Vec<Row> {
 fn other_rows() -> Vec<Row> {
     vec![
         row!(network::row_61_shows_and_changes_its_policy if Egress),
+        row!(network::row_61_the_client_reads_and_changes_it if Egress),
         row!(network::row_61_asks_for_its_token if Egress),
         elsewhere("row_62_a_closed_network_is_always_asked_for", HOSTILE),
         elsewhere("row_63_terminals", "no server of the tests offers terminals, and the client uses none"),

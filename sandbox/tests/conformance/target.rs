@@ -41,13 +41,15 @@ pub enum Capability {
     MemoryLimit,
     /// Processes beyond the limit are refused, and the sandbox lives on.
     PidsLimit,
+    /// A sandbox with the variable `VITRINE_EXECD_WIRE=1.0` speaks the older wire.
+    OlderWire,
     /// There is time for what takes a minute, and room for a gibibyte.
     Minutes,
     /// The suite may stop and start the server, whose sandboxes live on.
     Control,
 }
 
-const CAPABILITIES: [(Capability, &str); 11] = [
+const CAPABILITIES: [(Capability, &str); 12] = [
     (Capability::Pause, "pause"),
     (Capability::Snapshots, "snapshots"),
     (Capability::Sessions, "sessions"),
@@ -57,6 +59,7 @@ const CAPABILITIES: [(Capability, &str); 11] = [
     (Capability::HostCheck, "host-check"),
     (Capability::MemoryLimit, "memory-limit"),
     (Capability::PidsLimit, "pids-limit"),
+    (Capability::OlderWire, "older-wire"),
     (Capability::Minutes, "minutes"),
     (Capability::Control, "control"),
 ];
