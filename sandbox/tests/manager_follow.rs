@@ -33,6 +33,10 @@ impl LocalTier for NoLocalTier {
     async fn connection(&self) -> Result<(Url, SecretString), String> {
         Err("there is none".to_owned())
     }
+
+    fn refusal(&self, _: domain::ids::TenantId) -> Option<String> {
+        None
+    }
 }
 
 /// A manager in front of a runtime. Another one on the same runtime is what a process that was started anew has.
