@@ -45,7 +45,10 @@ fn spelled(secret: &str, way: usize, before: &str) -> String {
             .bytes()
             .map(|byte| if byte.is_ascii_lowercase() { char::from(byte).to_string() } else { format!("%{byte:02x}") })
             .collect(),
-        4 => serde_json::to_string(secret).unwrap().trim_matches('"').to_owned(),
+        4 => {
+            let quoted = serde_json::to_string(secret).unwrap();
+            quoted[1..quoted.len() - 1].to_owned()
+        }
         5 => secret.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect(),
         6 => base64,
         7 => BASE64URL_NOPAD.encode(format!("{before}{secret}").as_bytes()),
@@ -95,6 +98,13 @@ fn every_spelling_is_found_at_every_cut() {
             assert_eq!(in_pieces(&redactor, &text, &bytes), redactor.text(&text));
         }
     }
+}
+
+#[test]
+fn a_secret_that_ends_in_a_quote_is_found_in_json() {
+    let secret = "aaA€ßaä\"";
+    let clean = in_pieces(&redactor(secret), &spelled(secret, 4, ""), &[]);
+    assert_eq!(clean, "[redacted: TOKEN]");
 }
 
 #[test]
