@@ -36,6 +36,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use sea_orm::{DatabaseConnection, DatabaseTransaction, IsolationLevel, TransactionTrait};
+use tokio_util::task::TaskTracker;
 
 use domain::error::StoreError;
 use fault::Fault;
@@ -52,6 +53,8 @@ pub struct SqlStore {
 
 struct Inner {
     engine: Engine,
+    /// What must not be dropped half-way: see [`SqlStore::to_its_end`].
+    unfinished: TaskTracker,
 }
 
 enum Engine {
@@ -80,6 +83,8 @@ impl SqlStore {
 
     /// Finishes the jobs that wait and closes the connections. Later calls answer `Unavailable`.
     pub async fn close(&self) {
+        self.inner.unfinished.close();
+        self.inner.unfinished.wait().await;
         match &self.inner.engine {
             Engine::Sqlite { writer, connection, readers } => {
                 writer.finish().await;
@@ -100,7 +105,7 @@ impl SqlStore {
         }
     }
 
-    /// For reads of several statements that must agree with each other.
+    /// For reads of several statements that must agree with each other. Only for work that is done to its end.
     async fn snapshot(&self) -> Result<DatabaseTransaction, Fault> {
         let isolation = match &self.inner.engine {
             Engine::Sqlite { .. } => None,
@@ -118,7 +123,21 @@ impl SqlStore {
         let job: Job<T> = Box::new(job);
         match &self.inner.engine {
             Engine::Sqlite { writer, .. } => writer.write(job).await,
-            Engine::MySql { pool } => writer::write_mysql(pool, &job).await,
+            Engine::MySql { pool } => {
+                let pool = pool.clone();
+                let written = self.to_its_end(async move { writer::write_mysql(&pool, &job).await }).await;
+                written.ok_or_else(stopped)?
+            }
         }
     }
+
+    /// Does the work also when the caller goes away: MySQL's driver, dropped in the middle of a transaction, gives the
+    /// connection back with the transaction open, or never. None when the work itself came to no end.
+    async fn to_its_end<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Option<T> {
+        self.inner.unfinished.spawn(work).await.ok()
+    }
+}
+
+fn stopped() -> StoreError {
+    fault::unavailable("the work in the database was stopped")
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use sea_orm::sqlx::Executor;
 use sea_orm::sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous};
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, DbErr, Statement};
+use tokio_util::task::TaskTracker;
 
 use super::fault::is_passing;
 use super::writer::SqliteWriter;
@@ -68,7 +69,7 @@ impl SqlStore {
         } else {
             return Err(OpenError::UnknownEngine);
         };
-        Ok(Self { inner: Arc::new(Inner { engine }) })
+        Ok(Self { inner: Arc::new(Inner { engine, unfinished: TaskTracker::new() }) })
     }
 }
 

@@ -206,3 +206,29 @@ async fn closing_finishes_what_was_accepted() {
     assert_eq!(ports(&again).log.head(home.scope(), fence.execution).await.unwrap(), Some(4));
     again.close().await;
 }
+
+/// Whoever waits for a call may go away at any of its steps, as a heartbeat does at the end of its claim. The
+/// connections stay what they were: none with a transaction that is still open, none that never comes back.
+#[tokio::test]
+async fn a_caller_that_goes_away_leaves_no_transaction_open() {
+    let world = World::mariadb().await;
+    let samples = Samples::new(1);
+    let home = samples.home(&world.ports).await;
+    let fence = claimed(&world.ports, &samples, &home).await;
+    let (execution, scope) = (fence.execution, fence.execution.scope());
+    let ids = [execution.id];
+    for microseconds in (0..4000).step_by(20) {
+        let patience = Duration::from_micros(microseconds);
+        let renewal = world.ports.executions.renew(execution, fence.epoch, LONG);
+        let _ = tokio::time::timeout(patience, renewal).await;
+        let transcript = world.ports.reader.transcript(execution);
+        let _ = tokio::time::timeout(patience, transcript).await;
+        let read = world.ports.reader.executions(scope, &ids);
+        let _ = tokio::time::timeout(patience, read).await;
+    }
+    for _ in 0..64 {
+        world.ports.executions.renew(execution, fence.epoch, LONG).await.unwrap();
+        assert_eq!(world.ports.reader.executions(scope, &ids).await.unwrap().len(), 1);
+    }
+    tokio::time::timeout(Duration::from_secs(20), world.close()).await.expect("a connection never comes back");
+}
