@@ -17,7 +17,8 @@ use crate::event::Event;
 use crate::execution::{Change, IterationRecord, StopCause, StopCode};
 use crate::ids::SandboxId;
 use crate::sandbox::{
-    KeptFile, LiveSandbox, Sandbox, SandboxError, SandboxRequest, SandboxState, Secrets, Setting, WorkspaceCheckpoint,
+    KeptFile, LiveSandbox, NotCreated, Sandbox, SandboxError, SandboxRequest, SandboxState, Secrets, Setting,
+    WorkspaceCheckpoint,
 };
 use crate::tool_call::{EgressLog, ToolCall, ToolCallState};
 
@@ -295,8 +296,8 @@ async fn create(claim: &Claim, pinned: &PinnedSandbox, setting: Setting) -> Resu
     let request = SandboxRequest { id: row.id, target: pinned.target.clone(), profile: pinned.profile.clone() };
     let sandbox = match claim.ports.sandboxes.create(&claim.call_context(), &request).await {
         Ok(sandbox) => LiveSandbox { setting, ..sandbox },
-        Err(error) => {
-            row.state = SandboxState::KillPending;
+        Err(NotCreated { error, may_exist }) => {
+            row.state = if may_exist { SandboxState::KillPending } else { SandboxState::Gone };
             save(claim, &row, Vec::new()).await?;
             return Err(unavailable(&error).into());
         }

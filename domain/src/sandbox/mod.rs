@@ -19,8 +19,9 @@ pub use background::{BackgroundCommand, CommandPlace, Followed, LONGEST_STREAMED
 pub use credential::{IssuedCredential, LONGEST_SECRET_BYTES, RevokedBecause, SHORTEST_SECRET_BYTES};
 pub use egress::{EgressAttempt, EgressAttempts, EgressVerdict};
 pub use model::{
-    Collected, CollectedFile, Exit, LiveSandbox, OutputStream, Page, PageForm, PageTarget, Program, ProgramEnd,
-    RawOutput, RefusedOutput, Sandbox, SandboxError, SandboxRequest, SandboxState, SandboxTarget, WhyRefused,
+    Collected, CollectedFile, Exit, LiveSandbox, NotCreated, OutputStream, Page, PageForm, PageTarget, Program,
+    ProgramEnd, RawOutput, RefusedOutput, Sandbox, SandboxError, SandboxRequest, SandboxState, SandboxTarget,
+    WhyRefused,
 };
 pub use ports::{OutputSink, SandboxRecords, SandboxRuntime};
 pub use redact::{RedactedStream, Redactor};

@@ -296,6 +296,29 @@ impl WhyRefused {
     }
 }
 
+/// Why there is no sandbox to use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotCreated {
+    /// What went wrong.
+    pub error: SandboxError,
+    /// Whether one may have been made all the same, and must be seen to be gone.
+    pub may_exist: bool,
+}
+
+impl NotCreated {
+    /// The server has not seen the request, or has said no.
+    pub const fn nothing_made(error: SandboxError) -> Self {
+        Self { error, may_exist: false }
+    }
+}
+
+impl From<SandboxError> for NotCreated {
+    /// As long as nobody knows better, one may be there.
+    fn from(error: SandboxError) -> Self {
+        Self { error, may_exist: true }
+    }
+}
+
 /// Why a sandbox did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::background::{BackgroundCommand, Followed, Start};
 use super::egress::EgressAttempts;
 use super::model::{
-    Collected, LiveSandbox, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxTarget,
+    Collected, LiveSandbox, NotCreated, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxTarget,
 };
 use super::workspace::{KeptDirectory, KeptFile, WorkspaceEntry};
 use crate::clock::Timestamp;
@@ -39,7 +39,7 @@ pub trait SandboxRecords: Send + Sync {
 #[async_trait]
 pub trait SandboxRuntime: Send + Sync {
     /// Makes a sandbox and waits until it can run programs. A create whose answer was lost is looked up, not sent again.
-    async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError>;
+    async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, NotCreated>;
 
     /// Runs a program to its end. On cancellation it is interrupted, then killed, and what it printed is kept.
     async fn execute(

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::background::{BackgroundCommand, Followed, Start};
 use super::egress::EgressAttempts;
 use super::model::{
-    Collected, Exit, LiveSandbox, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxTarget,
+    Collected, Exit, LiveSandbox, NotCreated, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest,
+    SandboxTarget,
 };
 use super::ports::{OutputSink, SandboxRuntime};
 use super::redact::{RedactedStream, Redactor};
@@ -45,7 +46,7 @@ struct Redacting(Arc<dyn SandboxRuntime>);
 
 #[async_trait]
 impl SandboxRuntime for Redacting {
-    async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
+    async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, NotCreated> {
         self.0.create(context, request).await
     }
 

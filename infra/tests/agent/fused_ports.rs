@@ -18,9 +18,9 @@ use domain::execution::{
 use domain::ids::{PrincipalId, ResourceId, SandboxId};
 use domain::model_call::{DeltaSink, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::sandbox::{
-    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink,
-    OutputStream, Program, ProgramEnd, Sandbox, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start,
-    WorkspaceEntry,
+    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, NotCreated,
+    OutputSink, OutputStream, Program, ProgramEnd, Sandbox, SandboxError, SandboxRequest, SandboxRuntime,
+    SandboxTarget, Start, WorkspaceEntry,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -232,7 +232,7 @@ impl OutputSink for FusedOutput<'_> {
 
 #[async_trait]
 impl SandboxRuntime for Fused<dyn SandboxRuntime> {
-    async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
+    async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, NotCreated> {
         pass!(self, create(context, request))
     }
 

@@ -12,8 +12,8 @@ use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
     BackgroundCommand, Collected, EgressAttempt, EgressAttempts, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox,
-    OutputSink, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget,
-    Setting, Start, WorkspaceEntry,
+    NotCreated, OutputSink, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime,
+    SandboxTarget, Setting, Start, WorkspaceEntry,
 };
 use tokio::sync::{Barrier, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,7 @@ use crate::played_files::PlayedFiles;
 
 pub struct PlayedSandbox {
     commands: Mutex<Vec<String>>,
+    refusals: Mutex<Vec<NotCreated>>,
     live: Mutex<BTreeMap<String, PlayedFiles>>,
     reads: Mutex<Vec<String>>,
     meeting: Barrier,
@@ -42,6 +43,7 @@ impl PlayedSandbox {
     pub fn new() -> Self {
         Self {
             commands: Mutex::default(),
+            refusals: Mutex::default(),
             live: Mutex::default(),
             reads: Mutex::default(),
             meeting: Barrier::new(MEETING),
@@ -99,6 +101,11 @@ impl PlayedSandbox {
         self.reads.lock().unwrap().clone()
     }
 
+    /// The next sandbox that is asked for is not made.
+    pub fn refuse_the_next(&self, not_created: NotCreated) {
+        self.refusals.lock().unwrap().push(not_created);
+    }
+
     fn files<T>(&self, sandbox: &LiveSandbox, use_them: impl FnOnce(&mut PlayedFiles) -> T) -> Result<T, SandboxError> {
         let mut live = self.live.lock().unwrap();
         live.get_mut(&sandbox.remote_id).map(use_them).ok_or_else(lost)
@@ -111,7 +118,10 @@ fn lost() -> SandboxError {
 
 #[async_trait]
 impl SandboxRuntime for PlayedSandbox {
-    async fn create(&self, _: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
+    async fn create(&self, _: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, NotCreated> {
+        if let Some(not_created) = self.refusals.lock().unwrap().pop() {
+            return Err(not_created);
+        }
         let remote_id = request.id.to_string();
         self.live.lock().unwrap().insert(remote_id.clone(), PlayedFiles::default());
         Ok(LiveSandbox {

@@ -6,7 +6,7 @@ use domain::event::Event;
 use domain::execution::{ExecutionRef, StopCode};
 use domain::ids::ResourceId;
 use domain::resource::{SandboxCredential, SandboxNetwork};
-use domain::sandbox::{EgressAttempt, EgressVerdict, RevokedBecause, SandboxState};
+use domain::sandbox::{EgressAttempt, EgressVerdict, NotCreated, RevokedBecause, SandboxError, SandboxState};
 use domain::tool_call::ToolCallState::{Failed, Succeeded};
 use futures_util::future::join;
 
@@ -216,5 +216,29 @@ async fn a_call_beyond_the_quota_fails_and_the_run_goes_on() {
     let third = stage.start(shells(&["ls"])).await;
     stage.finish(third).await;
     assert_eq!(Books::closed(&stage, third).await.tool_ends(), [(Succeeded, "")]);
+    stage.close().await;
+}
+
+/// What was never made takes no place of the tenant; what may have been made does, until it is seen to be gone.
+#[tokio::test]
+async fn a_sandbox_that_the_server_refused_takes_no_place() {
+    let mut stage = Stage::new().await;
+    stage.allow_sandboxes(1);
+    for (may_exist, state) in [(false, SandboxState::Gone), (true, SandboxState::KillPending)] {
+        let error = SandboxError {
+            code: "SANDBOX_REJECTED",
+            message: "there is no such image".to_owned(),
+            sandbox_lost: false,
+        };
+        stage.sandbox.refuse_the_next(NotCreated { error, may_exist });
+        let execution = stage.start(shells(&["ls"])).await;
+        stage.finish(execution).await;
+        let rows = stage.stores.reader.sandboxes(execution.scope(), &[execution.id]).await.unwrap();
+        assert_eq!(rows.iter().map(|(_, row)| row.state).collect::<Vec<_>>(), [state]);
+    }
+    let execution = stage.start(shells(&["ls"])).await;
+    stage.finish(execution).await;
+    let books = Books::closed(&stage, execution).await;
+    assert_eq!(books.tool_ends(), [(Failed, "SANDBOX_QUOTA_EXCEEDED")]);
     stage.close().await;
 }

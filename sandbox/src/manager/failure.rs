@@ -31,6 +31,31 @@ pub(super) fn unavailable(why: String) -> SandboxError {
     SandboxError { code: "SANDBOX_UNAVAILABLE", message: why, sandbox_lost: true }
 }
 
+/// Whether a create that failed so may have left a sandbox. One that was made and did not become ready was killed, and what
+/// the server said to that is an error of its own.
+pub(super) const fn may_exist(error: &Error) -> bool {
+    match error {
+        Error::ConnectionInvalid(_)
+        | Error::PlaintextRefused { .. }
+        | Error::RequestInvalid(_)
+        | Error::CommandTooLong { .. }
+        | Error::Unreachable(_)
+        | Error::AccessDenied(_)
+        | Error::Rejected(_)
+        | Error::NotSupported { .. } => false,
+        Error::EndpointRefused(_)
+        | Error::SecureAccessMissing
+        | Error::Disconnected(_)
+        | Error::DeadlineExceeded(_)
+        | Error::NotFound(_)
+        | Error::ServerFailed(_)
+        | Error::OutcomeUnknown { .. }
+        | Error::ProtocolUnsupported(_)
+        | Error::Unconfirmed { .. }
+        | Error::LocalIo(_) => true,
+    }
+}
+
 fn is_unenforceable(error: &Error) -> bool {
     error.reply().is_some_and(|reply| reply.has_code("LIMIT_NOT_ENFORCEABLE"))
 }
@@ -64,6 +89,21 @@ mod tests {
         assert_eq!(server_failed(500, "write a: No space left on device"), ("SANDBOX_DISK_FULL", false));
         assert_eq!(server_failed(500, "a is a directory"), ("SANDBOX_FAILED", false));
         assert_eq!(server_failed(503, "the sandbox did not answer"), ("SANDBOX_UNAVAILABLE", true));
+    }
+
+    #[test]
+    fn nothing_is_left_where_nothing_was_sent_or_the_server_said_no() {
+        let reply = || Reply { status: 400, ..Reply::default() };
+        let unknown = Error::OutcomeUnknown { operation: "create", cause: Box::new(Error::ServerFailed(reply())) };
+        for (error, may) in [
+            (Error::PlaintextRefused { host: "example.com".to_owned() }, false),
+            (Error::ConnectionInvalid("base_url has no host".to_owned()), false),
+            (Error::Rejected(reply()), false),
+            (Error::ServerFailed(reply()), true),
+            (unknown, true),
+        ] {
+            assert_eq!(may_exist(&error), may, "{error}");
+        }
     }
 
     #[test]

@@ -25,8 +25,9 @@ use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::resource::SandboxTier;
 use domain::sandbox::{
-    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, OutputSink, Program,
-    ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
+    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, NotCreated,
+    OutputSink, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start,
+    WorkspaceEntry,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -36,18 +37,18 @@ use crate::opensandbox::{
     ByteRange, CreateSandbox, Download, Error, LABEL_KEY, ListFilter, Sandbox, SandboxLabel, Upload,
 };
 use crate::runner::{Environment, WORKSPACE};
-use failure::failure;
+use failure::{failure, may_exist};
 
 /// How long a new sandbox may take until commands can run in it.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
 #[async_trait]
 impl SandboxRuntime for SandboxManager {
-    async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, SandboxError> {
-        self.admit(context.principal.tenant_id, &request.target)?;
-        let client = self.client(&request.target).await?;
-        let label = label(request.id)?;
-        let create = request::create(request, label.clone())?;
+    async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, NotCreated> {
+        self.admit(context.principal.tenant_id, &request.target).map_err(NotCreated::nothing_made)?;
+        let client = self.client(&request.target).await.map_err(NotCreated::nothing_made)?;
+        let label = label(request.id).map_err(NotCreated::nothing_made)?;
+        let create = request::create(request, label.clone()).map_err(NotCreated::nothing_made)?;
         let within = READY_WITHIN.min(context.time_left);
         let sandbox = match client.create_ready(&create, within).await {
             Ok(sandbox) => sandbox,
@@ -58,7 +59,7 @@ impl SandboxRuntime for SandboxManager {
                 sandbox.wait_ready(within).await.map_err(|error| failure(&error))?;
                 sandbox
             }
-            Err(error) => return Err(failure(&error)),
+            Err(error) => return Err(NotCreated { error: failure(&error), may_exist: may_exist(&error) }),
         };
         let info = sandbox.info().await.map_err(|error| failure(&error))?;
         let live = request::live(request, &info);
@@ -69,7 +70,7 @@ impl SandboxRuntime for SandboxManager {
                 // Nobody will use it; what is not seen to be gone here is removed by the reaper.
                 self.forget(request.id);
                 sandbox.destroy().await.map_err(|error| failure(&error))?;
-                Err(error)
+                Err(NotCreated::nothing_made(error))
             }
         }
     }
