@@ -34,7 +34,7 @@ doctor: ## Check what Vitrine needs on this machine
 	@cargo run --locked --quiet --bin vitrine -- doctor
 
 gen-spec: ## Write sandbox/spec.inventory.json from the pinned specifications in DIR
-	@scripts/spec.sh generate "$(or $(DIR),$(VITRINE_OPENSANDBOX_SPECS),$(error DIR=... names a directory with the three files))"
+	@scripts/spec.sh generate "$(or $(DIR),$(OPENSANDBOX_SPECS),$(error DIR=... names a directory with the three files))"
 
 verify-spec: ## Say what the specifications of OpenSandbox in DIR change
 	@scripts/spec.sh verify "$(or $(DIR),$(error DIR=... names a directory with the three files))"

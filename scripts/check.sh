@@ -33,12 +33,12 @@ specifications() (
     before=$(mktemp)
     trap 'rm -f "$before"' EXIT
     cp sandbox/spec.inventory.json "$before"
-    scripts/spec.sh generate "$VITRINE_OPENSANDBOX_SPECS" || exit 1
+    scripts/spec.sh generate "$OPENSANDBOX_SPECS" || exit 1
     if ! diff -u "$before" sandbox/spec.inventory.json; then
         printf 'The inventory was not that of the specifications. It is now; commit it.\n' >&2
         exit 1
     fi
-    scripts/spec.sh verify "$VITRINE_OPENSANDBOX_SPECS"
+    scripts/spec.sh verify "$OPENSANDBOX_SPECS"
 )
 
 check 'Formatting' cargo fmt --all --check
@@ -51,10 +51,10 @@ check "Studio's types are up to date" generated_types
 check "Studio's types hold" npm --prefix frontend run --silent typecheck
 check "Studio's lints" npm --prefix frontend run --silent lint
 check "OpenSandbox's pins and their matrix" scripts/spec.sh matrix
-if [ -n "${VITRINE_OPENSANDBOX_SPECS:-}" ]; then
+if [ -n "${OPENSANDBOX_SPECS:-}" ]; then
     check "OpenSandbox's specifications" specifications
 else
-    say "OpenSandbox's specifications: skipped, VITRINE_OPENSANDBOX_SPECS names no directory with them"
+    say "OpenSandbox's specifications: skipped, OPENSANDBOX_SPECS names no directory with them"
 fi
 if has cargo-deny; then
     check 'Licences and sources of dependencies' cargo deny --locked check bans licenses sources

@@ -14,7 +14,7 @@ environment=$(python_environment spec scripts/spec/requirements.txt)
 
 case "${1:-}" in
 test)
-    VITRINE_OPENSANDBOX_SPECS=${2:-${VITRINE_OPENSANDBOX_SPECS:-}} \
+    OPENSANDBOX_SPECS=${2:-${OPENSANDBOX_SPECS:-}} \
         exec "$environment/bin/python" -B -m unittest discover --start-directory scripts/spec --pattern '*_tests.py'
     ;;
 *) exec "$environment/bin/python" -B scripts/spec/gate.py "$@" ;;

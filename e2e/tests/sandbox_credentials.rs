@@ -57,6 +57,11 @@ impl Scene {
 
     /// An agent whose sandbox profile has these members beside the usual ones.
     async fn agent(&self, slug: &str, more: Value) -> Result<String> {
+        let sandbox_profile = Some(self.profile(slug, more).await?);
+        create(&self.client, &AgentSpec { sandbox_profile, ..AgentSpec::new(slug, "tools").with_sandbox() }).await
+    }
+
+    async fn profile(&self, slug: &str, more: Value) -> Result<String> {
         let document = "query C($project: ID!) { sandboxConnections(projectId: $project) { nodes { id } } }";
         let found = self.client.query(document, json!({ "project": self.project })).await?;
         let mut spec = json!({
@@ -69,8 +74,7 @@ impl Scene {
         let profile = json!({ "projectId": self.project, "slug": slug, "name": slug, "publish": true, "spec": spec });
         let made =
             self.client.mutate("sandboxProfileCreate", "SandboxProfileCreateInput", "sandboxProfile { id }", profile);
-        let sandbox_profile = Some(text(&made.await?, "/sandboxProfile/id")?);
-        create(&self.client, &AgentSpec { sandbox_profile, ..AgentSpec::new(slug, "tools").with_sandbox() }).await
+        text(&made.await?, "/sandboxProfile/id")
     }
 
     async fn run(&self, agent: &str, key: &str, calls: Value) -> Result<Value> {
@@ -130,6 +134,28 @@ async fn a_credential_is_a_file_for_one_call_and_never_comes_back() -> Result {
     // Nothing of it lies in the data of the server, sealed as it is.
     let found = std::process::Command::new("grep").args(["-rlaF", "s3cr3t"]).arg(&scene.options.data_dir).output()?;
     assert_eq!(String::from_utf8_lossy(&found.stdout), "");
+    scene.stop()
+}
+
+/// In a text a secret is found; in a picture of it nobody would find one.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_picture_is_taken_of_a_file_that_holds_a_secret() -> Result {
+    let scene = Scene::set(&[]).await?;
+    let credential = json!({ "projectId": scene.project, "slug": "token", "name": "token", "secret": SECRET });
+    let made =
+        scene.client.mutate("credentialCreate", "CredentialCreateInput", "credential { id }", credential).await?;
+    let credentials = json!([{ "credentialId": text(&made, "/credential/id")?, "name": "TOKEN" }]);
+    let profile = scene.profile("painter", json!({ "credentials": credentials })).await?;
+    let mut spec = AgentSpec::new("painter", "tools").with_sandbox();
+    spec.tools.push("browse".to_owned());
+    let agent = create(&scene.client, &AgentSpec { sandbox_profile: Some(profile), ..spec }).await?;
+    let picture =
+        |form: &str| json!([{ "tool": "browse", "arguments": { "path": "page.html", "as": form, "save_as": "p" } }]);
+    let write = shell("(echo '<h1>'; cat $TOKEN_FILE; echo '</h1>') > page.html");
+    let ended = scene.run(&agent, "paint", json!([write, picture("screenshot"), picture("pdf")])).await?;
+    let codes: Vec<_> = tool_calls(&ended).iter().map(|call| call["error"]["code"].clone()).collect();
+    assert_eq!(codes, [Value::Null, "SECRET_IN_FILE".into(), "SECRET_IN_FILE".into()], "{ended}");
+    assert_eq!(ended["artifacts"], json!([]));
     scene.stop()
 }
 

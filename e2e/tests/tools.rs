@@ -83,6 +83,25 @@ fn call(tool: &str, arguments: Value) -> Value {
 }
 
 #[tokio::test]
+async fn a_link_is_not_edited_in_the_place_of_what_it_leads_to() -> Result {
+    let bench = Bench::start().await?;
+    let ran = bench
+        .run(json!([
+            [call(
+                "run_shell",
+                json!({ "command": "echo 'a = 1' > real.cfg; chmod 600 real.cfg; ln -s real.cfg cfg" })
+            )],
+            [call("edit_file", json!({ "path": "cfg", "old_text": "1", "new_text": "2" }))],
+            [call("run_shell", json!({ "command": "readlink cfg; cat real.cfg; stat -c %a real.cfg" }))],
+        ]))
+        .await?;
+    assert_eq!(ran.code(1), "NOT_A_FILE");
+    assert!(ran.result(1).contains("edit the file that it leads to"), "{}", ran.result(1));
+    assert_eq!(ran.result(2), "real.cfg\na = 1\n600\n");
+    bench.stop()
+}
+
+#[tokio::test]
 async fn files_are_written_read_edited_listed_and_searched() -> Result {
     let bench = Bench::start().await?;
     let source = "def main():\n    print('one')\n    print('two')\n";

@@ -194,7 +194,7 @@ impl SandboxRuntime for Redacting {
         match read {
             Some(bytes) if redactor(sandbox).is_in(&bytes) => Err(SandboxError {
                 code: "SECRET_IN_FILE",
-                message: "the file holds a credential".to_owned(),
+                message: "the file holds a secret that was lent to a program; work with a copy without it".to_owned(),
                 sandbox_lost: false,
             }),
             read => Ok(read),

@@ -95,6 +95,13 @@ async fn open(claim: &Claim, call: &ToolCall, page: &Page, sandbox: &LiveSandbox
     {
         return Ok(ToolResult::ended(ToolCallState::Failed, "FILE_NOT_FOUND", format!("there is no file {path}")));
     }
+    if let (PageTarget::File(path), PageForm::Screenshot { .. } | PageForm::Pdf { .. }) = (&page.target, &page.form)
+        && claim.ports.sandboxes.read_file(&context, sandbox, path, MAX_DOCUMENT_BYTES as u64).await?.is_none()
+    {
+        // A secret in a text is found and taken out; in a picture of it nobody finds one.
+        let message = format!("{path} is larger than 8 MiB; browse a smaller page");
+        return Ok(ToolResult::ended(ToolCallState::Failed, "FILE_TOO_LARGE", message));
+    }
     let document = Document::default();
     let limit = time_limit(claim);
     let program = Program::Browse(page.clone());

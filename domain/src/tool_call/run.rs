@@ -154,8 +154,8 @@ pub(super) fn no_sandbox(why: NoSandbox) -> Unfinished {
         NoSandbox::Halt(halt) => halt,
         NoSandbox::QuotaReached { most } => {
             let message = format!(
-                "no sandbox could be made, because the {most} that this installation allows at one time are in use; try \
-                 again later"
+                "no sandbox could be made, because the {most} that a tenant may have at one time are in use; try again \
+                 later"
             );
             return Unfinished::of(ToolCallState::Failed, "SANDBOX_QUOTA_EXCEEDED", message, None);
         }

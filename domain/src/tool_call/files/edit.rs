@@ -9,7 +9,7 @@ use super::super::fields::Fields;
 use super::super::model::{ToolCallState, ToolResult};
 use super::super::path::file_path;
 use super::Hands;
-use crate::sandbox::SandboxError;
+use crate::sandbox::{EntryKind, SandboxError};
 
 /// Larger files are not edited in this way.
 const MAX_EDITED_BYTES: u64 = 8 * 1024 * 1024;
@@ -56,7 +56,15 @@ impl EditFile {
         // Edits of one reply run side by side, and may be of the same file.
         let _alone = hands.write_alone().await;
         let failed = |code, message| Ok(ToolResult::ended(ToolCallState::Failed, code, message));
-        let Some(mode) = hands.mode_of(&self.path).await? else { return Ok(hands.missing(&self.path)) };
+        let mode = match hands.entry(&self.path).await? {
+            Some(entry) if entry.kind == EntryKind::File => entry.mode,
+            // Writing would put a file in the place of the link, and leave what it leads to as it was.
+            Some(entry) if entry.kind == EntryKind::Other => {
+                let message = format!("{} is a link or a special file; edit the file that it leads to", self.path);
+                return failed("NOT_A_FILE", message);
+            }
+            Some(_) | None => return Ok(hands.missing(&self.path)),
+        };
         let Some(before) = hands.whole(&self.path, MAX_EDITED_BYTES).await? else {
             return failed(
                 "FILE_TOO_LARGE",

@@ -97,12 +97,6 @@ impl Hands<'_> {
         self.claim.ports.sandboxes.entry(&self.claim.call_context(), self.sandbox, path).await
     }
 
-    /// The permission bits of a file; None when there is no such file.
-    async fn mode_of(&self, path: &str) -> Result<Option<u32>, SandboxError> {
-        let entry = self.entry(path).await?;
-        Ok(entry.filter(|entry| entry.kind != EntryKind::Directory).map(|entry| entry.mode))
-    }
-
     /// What lies below a directory, in the order of the paths; None when it is none.
     async fn list(&self, path: &str, depth: u32) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
         let sandboxes = &self.claim.ports.sandboxes;
