@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::access::{AccessStore, Authorizer};
+use domain::access::Authorizer;
 use domain::agent::Ports;
 use domain::artifact::ArtifactStore;
 use domain::clock::{Clock, Entropy};
 use domain::event::{LogWriter, log_writer};
-use domain::execution::{CallContext, ExecutionReader, ExecutionStore};
+use domain::execution::CallContext;
 use domain::model_call::{DeltaSink, ModelEndpoint, ModelOutcome, ModelRequest, ModelRuntime};
-use domain::resource::{ModelSpec, ResourceStore, SecretStore};
+use domain::resource::{ModelSpec, SecretStore};
 use domain::sandbox::RedactingRuntime;
 use infra::artifact_dir::DirArtifactStore;
 use infra::clock::{OsEntropy, SystemClock};
@@ -101,16 +101,14 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let local_sandbox = open_local_sandbox(config, &data_dir, &*entropy)?;
     let shared = Arc::new(store.clone());
     let live = Live::new(shared.clone());
-    let (executions, reader): (Arc<dyn ExecutionStore>, Arc<dyn ExecutionReader>) = (shared.clone(), shared.clone());
-    let (resources, access): (Arc<dyn ResourceStore>, Arc<dyn AccessStore>) = (shared.clone(), shared.clone());
-    let authorizer = Arc::new(Authorizer::new(access.clone())?);
-    let (log_writer, log_handle) = log_writer(executions.clone(), clock.clone());
+    let authorizer = Arc::new(Authorizer::new(shared.clone())?);
+    let (log_writer, log_handle) = log_writer(shared.clone(), clock.clone());
     let links =
-        Links { secrets: secrets.clone(), reader: reader.clone(), artifacts: artifacts.clone(), clock: clock.clone() };
+        Links { secrets: secrets.clone(), reader: shared.clone(), artifacts: artifacts.clone(), clock: clock.clone() };
     let ports = Arc::new(Ports {
-        executions: executions.clone(),
-        reader: reader.clone(),
-        resources: resources.clone(),
+        executions: shared.clone(),
+        reader: shared.clone(),
+        resources: shared.clone(),
         accounts: shared.clone(),
         artifacts: artifacts.clone(),
         secrets: secrets.clone(),
@@ -128,14 +126,14 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         sandboxes_per_tenant: config.sandboxes_per_tenant,
     });
     let services = Services {
-        resources,
+        resources: shared.clone(),
         accounts: shared.clone(),
-        executions: reader,
-        execution_store: executions,
+        executions: shared.clone(),
+        execution_store: shared.clone(),
         retention: shared.clone(),
         events: live.clone(),
         follow: live.clone(),
-        access,
+        access: shared.clone(),
         identity: shared.clone(),
         prices: shared.clone(),
         costs: shared.clone(),

@@ -69,8 +69,14 @@ async fn compare(ports: &Ports) -> Result<(), StoreError> {
         if compared.contains(&target) {
             continue;
         }
-        // A server that is away is asked again the next time.
-        let there = ports.sandboxes.list(&target).await.unwrap_or_default();
+        let there = match ports.sandboxes.list(&target).await {
+            Ok(there) => there,
+            // One that is away is asked again the next time.
+            Err(error) => {
+                tracing::warn!(error.code = error.code, "a server did not say which sandboxes it has");
+                Vec::new()
+            }
+        };
         for id in ports.sandbox_records.gone_among(&there).await? {
             tracing::warn!(sandbox.id = %id, "a sandbox that was gone is there again");
             if let Err(error) = ports.sandboxes.terminate(&target, id, None).await {

@@ -6,7 +6,7 @@ use super::accounts::{self, Desk};
 use super::choice::ModelChoice;
 use super::model::{
     CallState, FinishReason, ModelCall, ModelCallEnd, ModelEndpoint, ModelOutcome, ModelRequest, ReplyMode,
-    RequestedToolCall,
+    RequestedToolCall, ToolDefinition,
 };
 use super::retry;
 use super::sent::SentMessages;
@@ -146,10 +146,15 @@ fn estimate(claim: &Claim, model: &PinnedModel, conversation: &Conversation, has
     }
 }
 
+/// The tools that the model may ask for. Nothing is sent before the agent is known.
+fn offered_tools(claim: &Claim) -> Vec<ToolDefinition> {
+    claim.pinned.get().map(|pinned| plan::definitions(&pinned.agent.tools)).unwrap_or_default()
+}
+
 /// What a request holds beside its messages and the model reads as well: the tools, and what the parameters may hold (a
 /// schema of the reply). A provider's count has it in it.
 fn bytes_beside(claim: &Claim, model: &PinnedModel) -> u64 {
-    let tools = claim.pinned.get().map(|pinned| plan::definitions(&pinned.agent.tools)).unwrap_or_default();
+    let tools = offered_tools(claim);
     let bytes = |text: serde_json::Result<String>| text.map_or(0, |text| text.len() as u64);
     let of_tools = if tools.is_empty() { 0 } else { bytes(serde_json::to_string(&tools)) };
     let of_parameters =
@@ -229,7 +234,7 @@ async fn send(
             api_key: model.key.clone(),
         },
         messages: conversation.messages(),
-        tools: claim.pinned.get().map(|pinned| plan::definitions(&pinned.agent.tools)).unwrap_or_default(),
+        tools: offered_tools(claim),
         parameters: model.spec.parameters.clone(),
         max_output_tokens: call.reservation.output_cap,
         mode: ReplyMode::Stream,

@@ -173,7 +173,7 @@ pub struct SandboxProfileSpec {
     pub image: String,
     /// Thousandths of a processor.
     pub cpu_millis: u32,
-    /// Memory of all processes together.
+    /// Memory of all processes together. A runtime that keeps the workspace in memory bounds both as one sum.
     pub memory_bytes: u64,
     /// Size of `/workspace`.
     pub disk_bytes: u64,

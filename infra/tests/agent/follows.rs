@@ -143,13 +143,7 @@ fn lose_a_worker_at_every_step(url: String) {
 #[tokio::test]
 async fn the_next_claim_takes_over_the_sandbox_with_its_files() {
     let stage = Stage::with_long_programs().await;
-    let turns = vec![
-        Turn::calls("", vec![shell("put a one")]),
-        Turn::calls("", vec![shell("gate it")]),
-        Turn::calls("", vec![shell("ls")]),
-        Turn::answer("Done."),
-    ];
-    let execution = stage.start(turns).await;
+    let execution = stage.start(a_file_a_long_program_and_a_look()).await;
     lose_at_the_gate(&stage, execution, 1).await;
     let before = stage.stores.reader.sandboxes(execution.scope(), &[execution.id]).await.unwrap();
     stage.sandbox.open(1);
@@ -164,6 +158,11 @@ async fn the_next_claim_takes_over_the_sandbox_with_its_files() {
     assert_eq!((before.len(), after.len()), (1, 1));
     assert!(after[0].1.epoch > before[0].1.epoch, "{after:?}");
     stage.close().await;
+}
+
+fn a_file_a_long_program_and_a_look() -> Vec<Turn> {
+    let programs = ["put a one", "gate it", "ls"].map(|program| Turn::calls("", vec![shell(program)]));
+    programs.into_iter().chain([Turn::answer("Done.")]).collect()
 }
 
 /// Runs until the gate is followed, and loses the worker there.
@@ -182,13 +181,7 @@ async fn lose_at_the_gate(stage: &Stage, execution: ExecutionRef, programs: usiz
 #[tokio::test]
 async fn a_sandbox_that_ended_meanwhile_interrupts_the_program_and_is_replaced() {
     let stage = Stage::with_long_programs().await;
-    let turns = vec![
-        Turn::calls("", vec![shell("put a one")]),
-        Turn::calls("", vec![shell("gate it")]),
-        Turn::calls("", vec![shell("ls")]),
-        Turn::answer("Done."),
-    ];
-    let execution = stage.start(turns).await;
+    let execution = stage.start(a_file_a_long_program_and_a_look()).await;
     lose_at_the_gate(&stage, execution, 1).await;
     stage.sandbox.end_all();
     stage.finish(execution).await;

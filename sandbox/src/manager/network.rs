@@ -12,34 +12,10 @@ use super::failure::failure;
 use crate::opensandbox::{
     self, Attempt, Attempts, EgressAction, EgressRule, EgressStatus, NetworkPolicy, PolicyRoute, Sandbox, SandboxInfo,
 };
+use crate::public_network::closed_blocks;
 
-/// What is no public network: private, shared, loopback, link-local with the metadata services, special and multicast
-/// ranges, and the names inside clusters and clouds.
-const NOT_PUBLIC: [&str; 23] = [
-    "0.0.0.0/8",
-    "10.0.0.0/8",
-    "100.64.0.0/10",
-    "127.0.0.0/8",
-    "169.254.0.0/16",
-    "172.16.0.0/12",
-    "192.0.0.0/24",
-    "192.168.0.0/16",
-    "198.18.0.0/15",
-    "224.0.0.0/4",
-    "240.0.0.0/4",
-    "::/127",
-    "::ffff:0:0/96",
-    "64:ff9b::/96",
-    "2002::/16",
-    "fc00::/7",
-    "fe80::/10",
-    "ff00::/8",
-    "localhost",
-    "*.internal",
-    "*.local",
-    "*.svc",
-    "kubernetes.default",
-];
+/// Names inside clusters and clouds, which are no public network either.
+const INNER_NAMES: [&str; 5] = ["localhost", "*.internal", "*.local", "*.svc", "kubernetes.default"];
 
 const PROXY_EXTENSION: &str = "vitrine.proxy";
 const PROXY_BASE: &str = "http://127.0.0.1:";
@@ -88,7 +64,8 @@ fn written_out(profile: &SandboxProfileSpec) -> NetworkPolicy {
         SandboxNetwork::None => NetworkPolicy::deny_all(),
         SandboxNetwork::Hosts => NetworkPolicy::allow_only(profile.network_hosts.iter().map(String::as_str)),
         SandboxNetwork::Public => {
-            NetworkPolicy { default_action: EgressAction::Allow, egress: NOT_PUBLIC.map(EgressRule::deny).into() }
+            let closed = closed_blocks().chain(INNER_NAMES.map(str::to_owned));
+            NetworkPolicy { default_action: EgressAction::Allow, egress: closed.map(EgressRule::deny).collect() }
         }
     }
 }
@@ -217,6 +194,9 @@ mod tests {
             assert!(public.egress.iter().all(|rule| rule.action == EgressAction::Deny));
             assert_eq!(public.verdict("metadata.google.internal"), EgressAction::Deny);
             assert_eq!(public.verdict("example.com"), EgressAction::Allow);
+            for closed in ["10.0.0.0/8", "169.254.0.0/16", "168.63.129.16/32", "2002::/16", "::/3", "8000::/1"] {
+                assert!(public.egress.contains(&EgressRule::deny(closed)), "{closed} is open");
+            }
         }
     }
 

@@ -53,7 +53,7 @@ impl Sandbox {
         &self.0.credentials
     }
 
-    /// Memory of all processes together.
+    /// Memory of all processes together. A runtime that keeps the workspace in memory bounds both as one sum.
     async fn memory_bytes(&self) -> BigInt {
         self.0.memory_bytes.into()
     }

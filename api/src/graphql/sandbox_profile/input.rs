@@ -20,7 +20,7 @@ pub struct SandboxProfileSpecInput {
     /// Thousandths of a processor.
     #[graphql(default = 1000)]
     cpu_millis: i32,
-    /// Memory of all processes together.
+    /// Memory of all processes together. A runtime that keeps the workspace in memory bounds both as one sum.
     memory_bytes: BigInt,
     /// Size of the workspace.
     disk_bytes: BigInt,

@@ -42,7 +42,7 @@ impl SandboxProfileVersion {
         int(self.spec.cpu_millis)
     }
 
-    /// Memory of all processes together.
+    /// Memory of all processes together. A runtime that keeps the workspace in memory bounds both as one sum.
     async fn memory_bytes(&self) -> BigInt {
         self.spec.memory_bytes.into()
     }

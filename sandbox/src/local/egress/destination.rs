@@ -11,12 +11,12 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::address::is_public;
 use super::attempts::Reason;
 use super::host::Host;
 use super::policy::Policy;
 #[cfg(feature = "testing")]
 use super::test_hosts::TestHosts;
+use crate::public_network::is_public;
 
 const RESOLVE_TIME: Duration = Duration::from_secs(10);
 const CONNECT_TIME: Duration = Duration::from_secs(10);

@@ -9,7 +9,6 @@
 //! Reading order: [`serve`] takes a connection, [`request`] says what it wants, [`policy`] whether it may,
 //! [`destination`] where that is, [`tunnel`] and [`forward`] move the bytes; [`api`] shows and changes the policy.
 
-mod address;
 mod api;
 mod attempts;
 mod chunked;

@@ -9,8 +9,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::address::is_within;
 use super::host::{Host, name};
+use crate::public_network::is_within;
 
 /// More rules than this are refused.
 pub const MAX_RULES: usize = 4096;

@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use tokio::io::BufReader;
 
-use super::address::is_public;
 use super::client_hello;
 use super::head::{Head, Malformed};
 use super::host::Host;
 use super::policy::{Policy, PolicyError, PolicyView, Rule, RuleView};
 use super::request::{Kind, Request, wish};
+use crate::public_network::is_public;
 
 fn policy(default: &str, rules: &[(&str, &str)]) -> Policy {
     let rules = rules.iter().map(|(action, target)| rule(action, target)).collect();

@@ -1,4 +1,6 @@
-//! Which addresses are public. Everything else is closed to every sandbox, whatever its policy says.
+//! Which addresses are the public network. Everything else is closed to every sandbox.
+//!
+//! Rule: there is one table. The local runtime's proxy asks it; a policy that another server keeps is written from it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -28,7 +30,14 @@ const CLOSED: [(Ipv4Addr, u32); 17] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// The same for what lies within IPv6's public range, 2000::/3: protocol assignments, documentation, 6to4.
+/// All of IPv6 but its public range, 2000::/3.
+const NOT_GLOBAL_V6: [(Ipv6Addr, u32); 3] = [
+    (Ipv6Addr::UNSPECIFIED, 3),
+    (Ipv6Addr::new(0x4000, 0, 0, 0, 0, 0, 0, 0), 2),
+    (Ipv6Addr::new(0x8000, 0, 0, 0, 0, 0, 0, 0), 1),
+];
+
+/// What within that range is not the public network: protocol assignments, documentation, 6to4.
 const CLOSED_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
@@ -44,12 +53,19 @@ pub fn is_public(address: IpAddr) -> bool {
         IpAddr::V4(address) => !CLOSED.iter().any(|(base, bits)| is_within(address.into(), (*base).into(), *bits)),
         IpAddr::V6(address) => match embedded(address) {
             Some(inner) => is_public(inner.into()),
-            None => {
-                let is_global = address.segments()[0] & 0xe000 == 0x2000;
-                is_global && !CLOSED_V6.iter().any(|(base, bits)| is_within(address.into(), (*base).into(), *bits))
-            }
+            None => !closed_v6().any(|(base, bits)| is_within(address.into(), base.into(), bits)),
         },
     }
+}
+
+/// What is closed, as blocks. IPv4 written as IPv6 is closed as a whole here, since a block cannot tell what it stands for.
+pub fn closed_blocks() -> impl Iterator<Item = String> {
+    let v4 = CLOSED.iter().map(|(base, bits)| format!("{base}/{bits}"));
+    v4.chain(closed_v6().map(|(base, bits)| format!("{base}/{bits}")))
+}
+
+fn closed_v6() -> impl Iterator<Item = (Ipv6Addr, u32)> {
+    NOT_GLOBAL_V6.into_iter().chain(CLOSED_V6)
 }
 
 /// Whether `address` begins with the first `bits` of `base`.
