@@ -17,7 +17,7 @@ mod workspace;
 
 pub use background::{BackgroundCommand, CommandPlace, Followed, LONGEST_STREAMED, Start};
 pub use credential::{IssuedCredential, LONGEST_SECRET_BYTES, RevokedBecause, SHORTEST_SECRET_BYTES};
-pub use egress::{EgressAttempt, EgressAttempts, EgressVerdict};
+pub use egress::{CallMark, EgressAttempt, EgressAttempts, EgressVerdict};
 pub use model::{
     Collected, CollectedFile, Exit, LiveSandbox, NotCreated, OutputStream, Page, PageForm, PageTarget, Program,
     ProgramEnd, RawOutput, RefusedOutput, Sandbox, SandboxError, SandboxRequest, SandboxState, SandboxTarget,

@@ -10,6 +10,7 @@ use domain::error::StoreError;
 use domain::execution::{
     Claimed, Command, CommandKind, ExecutionRef, ExecutionStatus, NewExecution, StopCode, StopSignal,
 };
+use domain::testing::plain_target;
 
 use crate::books::Books;
 use crate::failing_store::{Failpoint, METHODS, When};
@@ -185,17 +186,7 @@ pub async fn sweep(stage: &Stage) {
             return;
         }
         for (execution, sandbox) in strays {
-            let target = domain::sandbox::SandboxTarget {
-                tier: sandbox.tier,
-                base_url: String::new(),
-                api_key: None,
-                allow_plaintext: false,
-                endpoint_hosts: Vec::new(),
-                route: domain::resource::SandboxRoute::Direct,
-                secure_access: false,
-                secure_runtime: domain::resource::SecureRuntime::Runc,
-                egress: None,
-            };
+            let target = plain_target(sandbox.tier, "");
             if stage.ports.sandboxes.terminate(&target, sandbox.id, sandbox.remote_id.as_deref()).await.is_ok()
                 && stage.ports.executions.sandbox_gone(execution, sandbox.id).await.is_err()
             {
