@@ -67,7 +67,7 @@ fn refusal(refused: &[RefusedOutput]) -> String {
     format!("Not taken as artifacts from outputs/: {}{more}.", named.collect::<Vec<_>>().join(", "))
 }
 
-fn warning_event(code: &str, message: String) -> Event {
+pub(super) fn warning_event(code: &str, message: String) -> Event {
     Event::WarningRaised { code: code.to_owned(), message }
 }
 
