@@ -18,7 +18,7 @@ mod workspace;
 
 pub use background::{BackgroundCommand, CommandPlace, Followed, LONGEST_STREAMED, Start};
 pub use credential::{IssuedCredential, LONGEST_SECRET_BYTES, RevokedBecause, SHORTEST_SECRET_BYTES};
-pub use egress::{EgressAttempt, EgressAttempts, EgressVerdict};
+pub use egress::{CallMark, EgressAttempt, EgressAttempts, EgressVerdict};
 pub use lifetime::{GRACE, LONGEST_TTL};
 pub use model::{
     Collected, CollectedFile, Exit, LiveSandbox, NotCreated, OutputStream, Page, PageForm, PageTarget, Program,
