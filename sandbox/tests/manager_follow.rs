@@ -224,9 +224,9 @@ async fn the_files_of_a_followed_run_are_removed_at_its_end() {
 async fn a_file_that_changes_while_it_is_read_costs_no_sandbox() {
     let host = Host::start();
     let stage = Stage::new(&host, |_| {}).await;
-    let program = "until [ -e stop ]; do head -c 6000000 /dev/zero > f; : > f; done";
+    let program = ": > f; : > began; until [ -e stop ]; do head -c 6000000 /dev/zero > f; : > f; done";
     let command = stage.start(program, LONG).await;
-    stage.until_there("f").await;
+    stage.until_there("began").await;
     let (mut changed, mut read) = (0, 0);
     while changed < 3 && read < 2000 {
         let parts = [
