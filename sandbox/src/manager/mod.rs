@@ -36,11 +36,13 @@ pub use clients::{LocalTier, SandboxManager};
 use crate::opensandbox::{
     ByteRange, CreateSandbox, Download, Error, LABEL_KEY, ListFilter, Sandbox, SandboxLabel, Upload,
 };
-use crate::runner::{Environment, WORKSPACE};
+use crate::runner::{Environment, WORKSPACE, run_dir};
 use failure::{failure, may_exist};
 
 /// How long a new sandbox may take until commands can run in it.
 const READY_WITHIN: Duration = Duration::from_secs(60);
+/// HTTP status of a part that begins behind the end of its file.
+const RANGE_NOT_SATISFIABLE: u16 = 416;
 
 #[async_trait]
 impl SandboxRuntime for SandboxManager {
@@ -85,7 +87,8 @@ impl SandboxRuntime for SandboxManager {
     ) -> Result<ProgramEnd, SandboxError> {
         let remote = self.attach(sandbox).await?;
         let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
-        let setting = execute::Setting { program, timeout, environment: self.environment(sandbox) };
+        let name = execute::run_name()?;
+        let setting = execute::Setting { program, name, timeout, environment: self.environment(sandbox) };
         execute::execute(&remote, &facts, context, &setting, output).await
     }
 
@@ -103,9 +106,15 @@ impl SandboxRuntime for SandboxManager {
     ) -> Result<Start, SandboxError> {
         let remote = self.attach(sandbox).await?;
         let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
-        let setting = execute::Setting { program, timeout: limit, environment: self.environment(sandbox) };
-        let (_, request) = execute::ready(&remote, &facts, &setting).await?;
-        follow::start(&remote, &request).await
+        // Whoever follows it to its end knows the call, and so the directory of the run.
+        let name = sandbox.setting.call.map_or_else(execute::run_name, |call| Ok(call.to_string()))?;
+        let setting = execute::Setting { program, name, timeout: limit, environment: self.environment(sandbox) };
+        let (prepared, request) = execute::ready(&remote, &facts, &setting).await?;
+        let started = follow::start(&remote, &request).await?;
+        if matches!(started, Start::NotStarted(_)) {
+            raw::remove(&remote, &prepared.dir).await;
+        }
+        Ok(started)
     }
 
     async fn follow(
@@ -116,7 +125,13 @@ impl SandboxRuntime for SandboxManager {
         let_go: &CancellationToken,
         output: &dyn OutputSink,
     ) -> Result<Followed, SandboxError> {
-        follow::follow(&self.attach(sandbox).await?, context, command, let_go, output).await
+        let remote = self.attach(sandbox).await?;
+        let followed = follow::follow(&remote, context, command, let_go, output).await?;
+        if let (Followed::Ended(ProgramEnd { sandbox_lost: false, .. }), Some(call)) = (&followed, sandbox.setting.call)
+        {
+            raw::remove(&remote, &run_dir(&call.to_string())).await;
+        }
+        Ok(followed)
     }
 
     async fn upload(
@@ -155,6 +170,8 @@ impl SandboxRuntime for SandboxManager {
         match remote.download(&Download { path, range, max_bytes: limit }, &mut content).await {
             Ok(_) => Ok(Some(content.into())),
             Err(Error::NotFound(_)) => Ok(None),
+            // It had a byte there a moment ago.
+            Err(Error::Rejected(reply)) if reply.status == RANGE_NOT_SATISFIABLE => Err(failure(&Error::FileChanged)),
             Err(error) => Err(failure(&error)),
         }
     }

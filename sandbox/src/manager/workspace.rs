@@ -62,9 +62,14 @@ fn described(info: FileInfo) -> Option<WorkspaceEntry> {
 }
 
 pub(super) async fn read(remote: &Sandbox, path: &str, limit: u64) -> Result<Option<Bytes>, SandboxError> {
-    let mut content = Vec::new();
     let request = Download { path: absolute(path), range: None, max_bytes: limit };
-    match remote.download(&request, &mut content).await {
+    let mut content = Vec::new();
+    let mut downloaded = remote.download(&request, &mut content).await;
+    if matches!(downloaded, Err(Error::FileChanged)) {
+        content.clear();
+        downloaded = remote.download(&request, &mut content).await;
+    }
+    match downloaded {
         Ok(downloaded) if downloaded.is_truncated => Ok(None),
         Ok(_) => Ok(Some(content.into())),
         Err(Error::NotFound(_)) => Ok(None),
