@@ -215,7 +215,7 @@ async fn a_disconnect_does_not_stop_a_command() {
 async fn who_kills_everything_kills_only_commands() {
     let host = Host::start();
     let sandbox = host.sandbox(json!({})).await;
-    assert_eq!(sandbox.run("sleep 600 & kill -9 -1").await.exit, -1);
+    assert_eq!(sandbox.run("sleep 0.3; sleep 600 & kill -9 -1").await.exit, -1);
     let run = sandbox.run("sleep 0.3; kill -9 $PPID; sleep 600").await;
     assert_eq!(run.exit, -1);
     assert_eq!(sandbox.run("kill -9 1; ps -eo args | grep -c '^sleep'").await.stdout, "0\n");

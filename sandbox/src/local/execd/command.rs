@@ -172,7 +172,7 @@ pub async fn interrupt(
         return Err(ApiError::runtime(format!("{id} is not running")));
     }
     record.say(FollowUp::Interrupt).await;
-    record.exited.cancelled().await;
+    record.over().await;
     Ok(StatusCode::OK)
 }
 

@@ -91,6 +91,14 @@ impl Record {
         self.finished().filter(|_| self.log.is_none() || self.logged.is_cancelled())
     }
 
+    /// Returns once the status says that it has ended.
+    pub async fn over(&self) {
+        self.exited.cancelled().await;
+        if self.log.is_some() {
+            self.logged.cancelled().await;
+        }
+    }
+
     pub fn finish(&self, ending: Ending) {
         let finished = Finished { at: crate::local::clock::now(), ending };
         *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(finished);
