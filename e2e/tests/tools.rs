@@ -101,6 +101,81 @@ async fn a_link_is_not_edited_in_the_place_of_what_it_leads_to() -> Result {
     bench.stop()
 }
 
+/// What a server or a system says of a path stays behind: the model reads the path, the rule and the fix.
+#[tokio::test]
+async fn a_path_that_cannot_be_used_is_told_by_the_rule_and_the_fix() -> Result {
+    let bench = Bench::start().await?;
+    let make = "mkdir dir locked; echo x > file; echo x > closed; chmod 000 closed; mkfifo pipe; ln -s /dev/zero zero; \
+        ln -s nowhere broken; ln -s /etc out; echo x > locked/in; chmod 000 locked";
+    let cases = [
+        ("read_file", "dir", "NOT_A_FILE", "dir is a directory; name a file in it"),
+        ("read_file", "pipe", "NOT_A_FILE", "pipe is a special file; name a regular file"),
+        ("read_file", "zero", "NOT_A_FILE", "zero is a link; name the file that it leads to"),
+        ("read_file", "broken", "NOT_A_FILE", "broken is a link"),
+        ("read_file", "closed", "PATH_NOT_ACCESSIBLE", "closed cannot be read: its permissions"),
+        ("read_file", "file/x", "NOT_A_DIRECTORY", "file is a file, and file/x cannot lie in it"),
+        (
+            "read_file",
+            "locked/in",
+            "PATH_NOT_ACCESSIBLE",
+            "locked/in cannot be read: its permissions, or those of a dir",
+        ),
+        ("read_file", "none/at/all", "FILE_NOT_FOUND", "there is no file none/at/all"),
+        ("write_file", "dir", "NOT_A_FILE", "dir is a directory"),
+        ("write_file", "pipe", "NOT_A_FILE", "pipe is a special file"),
+        ("write_file", "zero", "NOT_A_FILE", "zero is a link"),
+        ("write_file", "pipe/x", "NOT_A_DIRECTORY", "pipe is a special file, and pipe/x cannot lie in it"),
+        ("write_file", "locked/new", "PATH_NOT_ACCESSIBLE", "locked/new cannot be written"),
+        ("write_file", "broken/new", "PATH_NOT_ACCESSIBLE", "or a link on the way leads nowhere"),
+        ("edit_file", "dir", "NOT_A_FILE", "dir is a directory"),
+        ("edit_file", "closed", "PATH_NOT_ACCESSIBLE", "closed cannot be edited"),
+        ("list_files", "file", "NOT_A_DIRECTORY", "file is a file; read it with read_file"),
+        ("list_files", "out", "NOT_A_DIRECTORY", "out is a link; name the directory that it leads to"),
+        ("list_files", "locked", "PATH_NOT_ACCESSIBLE", "locked cannot be listed"),
+        ("glob", "pipe", "NOT_A_DIRECTORY", "pipe is a special file; name a directory"),
+        ("grep", "pipe", "NOT_A_DIRECTORY", "pipe is a special file; name a directory"),
+        ("grep", "closed", "", "[not searched, being unreadable: closed]"),
+        ("browse", "dir", "NOT_A_FILE", "dir is a directory"),
+        ("browse", "pipe", "NOT_A_FILE", "pipe is a special file"),
+    ];
+    let asked = cases.iter().map(|(tool, path, ..)| {
+        let more = match *tool {
+            "write_file" => json!({ "content": "y" }),
+            "edit_file" => json!({ "old_text": "x", "new_text": "y" }),
+            "glob" | "grep" => json!({ "pattern": "x" }),
+            _ => json!({}),
+        };
+        let mut arguments = json!({ "path": path });
+        arguments.as_object_mut().into_iter().for_each(|all| all.extend(more.as_object().cloned().unwrap_or_default()));
+        json!([call(tool, arguments)])
+    });
+    let mut groups = vec![json!([call("run_shell", json!({ "command": make }))])];
+    groups.extend(asked);
+    groups.push(json!([call("grep", json!({ "pattern": "x" }))]));
+    let many = "chmod 755 locked; mkdir flat a b; cd flat; seq 10001 | xargs touch; cd ../a; seq 5000 | xargs touch; \
+        cd ../b; seq 6000 | xargs touch";
+    groups.push(json!([call("run_shell", json!({ "command": many }))]));
+    groups.push(json!([call("glob", json!({ "pattern": "fi*" })), call("list_files", json!({ "path": "flat" }))]));
+    let ran = bench.run(json!(groups)).await?;
+    for (at, (tool, path, code, words)) in cases.iter().enumerate() {
+        let (result, found) = (ran.result(at + 1), ran.code(at + 1));
+        assert_eq!(found, if code.is_empty() { "no error" } else { code }, "{tool} {path}: {result}");
+        assert!(result.contains(words), "{tool} {path}: {result}");
+        for leak in ["os error", "RUNTIME_ERROR", "/workspace/", "500"] {
+            assert!(!result.contains(leak), "{tool} {path} tells {leak}: {result}");
+        }
+    }
+    let everywhere = "file:1:x\n[not looked into, having too many entries or being unreadable: locked]\n\
+        [not searched, being unreadable: closed]";
+    assert_eq!(ran.result(cases.len() + 1), everywhere);
+    let some = ran.result(cases.len() + 3);
+    assert!(some.starts_with("file\n[not looked into, having too many entries or being unreadable: flat]"), "{some}");
+    assert!(some.contains("entries were looked at; give a path further down]"), "{some}");
+    assert_eq!(ran.calls[cases.len() + 3]["truncated"], true);
+    assert_eq!(ran.code(cases.len() + 4), "PATH_NOT_ACCESSIBLE");
+    bench.stop()
+}
+
 #[tokio::test]
 async fn files_are_written_read_edited_listed_and_searched() -> Result {
     let bench = Bench::start().await?;
@@ -267,7 +342,7 @@ async fn programs_find_the_constructed_environment_and_nothing_else() -> Result 
         .collect();
     assert_eq!(of_python, constructed, "{}", ran.result(1));
     assert!(ran.result(2).ends_with("/tmp/vitrine-home\nwritable\n"), "{}", ran.result(2));
-    assert_eq!(ran.code(3), "command_too_long");
+    assert_eq!(ran.code(3), "COMMAND_TOO_LONG");
     assert!(ran.result(3).contains("write it into a file with write_file"), "{}", ran.result(3));
     bench.stop()
 }

@@ -16,7 +16,7 @@ mod setting;
 mod workspace;
 
 pub use background::{BackgroundCommand, CommandPlace, Followed, LONGEST_STREAMED, Start};
-pub use credential::{IssuedCredential, LONGEST_SECRET_BYTES, RevokedBecause, SHORTEST_SECRET_BYTES};
+pub use credential::{IssuedCredential, RevokedBecause, unfit};
 pub use egress::{EgressAttempt, EgressAttempts, EgressVerdict};
 pub use model::{
     Collected, CollectedFile, Exit, LiveSandbox, NotCreated, OutputStream, Page, PageForm, PageTarget, Program,
@@ -28,6 +28,6 @@ pub use redact::{RedactedStream, Redactor};
 pub use redacting::RedactingRuntime;
 pub use setting::{Secrets, Setting};
 pub use workspace::{
-    EntryKind, KeptDirectory, KeptFile, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES, Manifest, WorkspaceCheckpoint,
-    WorkspaceEntry,
+    EntryKind, KeptDirectory, KeptFile, Listing, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES, Manifest,
+    WorkspaceCheckpoint, WorkspaceEntry,
 };

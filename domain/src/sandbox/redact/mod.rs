@@ -47,8 +47,10 @@ struct Found<'a> {
 }
 
 impl Redactor {
-    /// Looks for one more secret; what is found is replaced by its name.
+    /// Looks for one more secret; what is found is replaced by its name. White space at its ends is left out: a program
+    /// that reads it from a file often drops the line end.
     pub fn add(&mut self, name: &str, secret: &str) {
+        let secret = secret.trim();
         let needle = Needle::new(name, secret);
         if secret.is_empty() || self.needles.contains(&needle) {
             return;
