@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use e2e::Result;
 use e2e::agents::{AgentSpec, create};
 use e2e::client::{Client, text};
-use e2e::follow::whole_log;
+use e2e::follow::{Follower, whole_log};
 use e2e::process::{Server, ServerOptions};
 use serde_json::{Value, json};
 
@@ -23,7 +23,9 @@ impl Bench {
         let data = tempfile::tempdir()?;
         let server = Server::start(&ServerOptions::new(&data.path().join("data")))?;
         let client = server.client(server.api_key.as_deref().ok_or("no API key at the first start")?)?;
-        let agent = create(&client, &AgentSpec::new("worker", "tools").with_sandbox()).await?;
+        let mut spec = AgentSpec::new("worker", "tools").with_sandbox();
+        spec.tools.push("browse".to_owned());
+        let agent = create(&client, &spec).await?;
         Ok(Self { _data: data, server, client, agent, started: AtomicU32::new(0) })
     }
 
@@ -96,7 +98,7 @@ async fn a_link_is_not_edited_in_the_place_of_what_it_leads_to() -> Result {
         ]))
         .await?;
     assert_eq!(ran.code(1), "NOT_A_FILE");
-    assert!(ran.result(1).contains("edit the file that it leads to"), "{}", ran.result(1));
+    assert!(ran.result(1).contains("name the file that it leads to"), "{}", ran.result(1));
     assert_eq!(ran.result(2), "real.cfg\na = 1\n600\n");
     bench.stop()
 }
@@ -137,6 +139,8 @@ async fn a_path_that_cannot_be_used_is_told_by_the_rule_and_the_fix() -> Result 
         ("grep", "closed", "", "[not searched, being unreadable: closed]"),
         ("browse", "dir", "NOT_A_FILE", "dir is a directory"),
         ("browse", "pipe", "NOT_A_FILE", "pipe is a special file"),
+        // The image has Chromium's launcher where the host has it, and nothing that it starts.
+        ("browse", "file", "spec_refused", "has no chromium that runs; choose an image that has it"),
     ];
     let asked = cases.iter().map(|(tool, path, ..)| {
         let more = match *tool {
@@ -344,6 +348,42 @@ async fn programs_find_the_constructed_environment_and_nothing_else() -> Result 
     assert!(ran.result(2).ends_with("/tmp/vitrine-home\nwritable\n"), "{}", ran.result(2));
     assert_eq!(ran.code(3), "COMMAND_TOO_LONG");
     assert!(ran.result(3).contains("write it into a file with write_file"), "{}", ran.result(3));
+    bench.stop()
+}
+
+/// The children of a process whose command line has this word.
+fn children(of: u32, word: &str) -> Result<Vec<String>> {
+    let is_one = |pid: &String| {
+        let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let (status, line) = (read("status"), read("cmdline"));
+        String::from_utf8_lossy(&status).lines().any(|line| line == format!("PPid:\t{of}"))
+            && String::from_utf8_lossy(&line).contains(word)
+    };
+    let processes = std::fs::read_dir("/proc")?.collect::<std::io::Result<Vec<_>>>()?;
+    Ok(processes.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(is_one).collect())
+}
+
+/// Whoever reads the result must know that the program may have done something.
+#[tokio::test]
+async fn a_program_whose_runtime_is_killed_may_have_run_in_part() -> Result {
+    let bench = Bench::start().await?;
+    let groups = json!([
+        [call("run_shell", json!({ "command": "echo begun; sleep 600" }))],
+        [call("run_shell", json!({ "command": "echo again" }))],
+    ]);
+    let task = json!({ "calls": groups, "answer": "done" }).to_string();
+    let execution = bench.client.start(&bench.agent, &task, "killed").await?;
+    let mut follower = Follower::open(&bench.client, &execution, None).await?;
+    while !follower.next().await?.ok_or("the execution ended too early")?.payload.contains("begun\\n") {}
+    let server = bench.server.pid();
+    let runtime = children(server, "sandbox-runtime")?;
+    assert_eq!(runtime.len(), 1, "{runtime:?}");
+    assert!(std::process::Command::new("kill").args(["-9", &runtime[0]]).status()?.success());
+    let state = bench.client.ended(&execution).await?;
+    let calls: Vec<_> = state["iterations"]["nodes"].as_array().into_iter().flatten().collect();
+    let first = &calls[0]["toolCalls"][0];
+    assert_eq!((&first["state"], &first["error"]["code"]), (&json!("INTERRUPTED"), &json!("INTERRUPTED")), "{first}");
+    assert!(text(first, "/result")?.contains("the program may have run in part"), "{first}");
     bench.stop()
 }
 

@@ -17,7 +17,7 @@ use super::model::{
     SandboxTarget,
 };
 use super::ports::{OutputSink, SandboxRuntime};
-use super::redact::{RedactedStream, Redactor};
+use super::redact::{RedactedOutput, Redactor};
 use super::setting::Secrets;
 use super::workspace::{EntryKind, KeptDirectory, KeptFile, Listing, WorkspaceEntry};
 use crate::execution::CallContext;
@@ -287,26 +287,23 @@ fn clean<T>(sandbox: &LiveSandbox, outcome: Result<T, SandboxError>) -> Result<T
     outcome.map_err(|error| SandboxError { message: redactor(sandbox).text(&error.message).into_owned(), ..error })
 }
 
-/// Output on its way back; each stream is followed by itself.
+/// Output on its way back.
 struct RedactingSink<'a> {
     to: &'a dyn OutputSink,
     secrets: &'a Secrets,
-    streams: [(OutputStream, Mutex<RedactedStream>); 2],
+    output: Mutex<RedactedOutput>,
 }
 
 impl<'a> RedactingSink<'a> {
     fn new(to: &'a dyn OutputSink, secrets: &'a Secrets) -> Self {
-        let stream = |name| (name, Mutex::new(RedactedStream::new(secrets.redactor())));
-        Self { to, secrets, streams: [stream(OutputStream::Stdout), stream(OutputStream::Stderr)] }
+        Self { to, secrets, output: Mutex::new(RedactedOutput::new(&secrets.redactor())) }
     }
 
     /// Gives out what was held back.
     async fn finish(self) {
-        for (name, stream) in &self.streams {
-            let rest = stream.lock().unwrap_or_else(PoisonError::into_inner).finish();
-            if !rest.is_empty() {
-                self.to.output(*name, &rest).await;
-            }
+        let rest = self.output.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+        for (stream, text) in rest {
+            self.to.output(stream, &text).await;
         }
     }
 }
@@ -314,15 +311,18 @@ impl<'a> RedactingSink<'a> {
 #[async_trait]
 impl OutputSink for RedactingSink<'_> {
     async fn output(&self, stream: OutputStream, text: &str) {
-        let Some((_, followed)) = self.streams.iter().find(|(name, _)| *name == stream) else { return };
-        let clean = {
-            let mut followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = self.secrets.redactor();
+        if redactor.is_empty() {
+            return self.to.output(stream, text).await;
+        }
+        let pieces = {
+            let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             // A call beside this one may have put a further secret into the sandbox.
-            followed.follow(self.secrets.redactor());
-            followed.push(text)
+            output.follow(&redactor);
+            output.push(stream, text)
         };
-        if !clean.is_empty() {
-            self.to.output(stream, &clean).await;
+        for (stream, text) in pieces {
+            self.to.output(stream, &text).await;
         }
     }
 }

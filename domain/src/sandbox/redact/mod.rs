@@ -6,6 +6,7 @@
 //! that no secret reaches a program without need is the business of the profile.
 
 mod needle;
+mod output;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use needle::{Needle, Probe};
+pub use output::RedactedOutput;
 pub use stream::RedactedStream;
 
 /// Finds a fixed set of secrets. `Debug` does not show them.
