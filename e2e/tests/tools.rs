@@ -103,46 +103,43 @@ async fn a_link_is_not_edited_in_the_place_of_what_it_leads_to() -> Result {
     bench.stop()
 }
 
+/// Tool, path, the code of its result, and words of it.
+const UNUSABLE: &[(&str, &str, &str, &str)] = &[
+    ("read_file", "dir", "NOT_A_FILE", "dir is a directory; name a file in it"),
+    ("read_file", "pipe", "NOT_A_FILE", "pipe is a special file; name a regular file"),
+    ("read_file", "zero", "NOT_A_FILE", "zero is a link; name the file that it leads to"),
+    ("read_file", "broken", "NOT_A_FILE", "broken is a link"),
+    ("read_file", "closed", "PATH_NOT_ACCESSIBLE", "closed cannot be read: its permissions"),
+    ("read_file", "file/x", "NOT_A_DIRECTORY", "file is a file, and file/x cannot lie in it"),
+    ("read_file", "locked/in", "PATH_NOT_ACCESSIBLE", "locked/in cannot be read: its permissions, or those of a dir"),
+    ("read_file", "none/at/all", "FILE_NOT_FOUND", "there is no file none/at/all"),
+    ("write_file", "dir", "NOT_A_FILE", "dir is a directory"),
+    ("write_file", "pipe", "NOT_A_FILE", "pipe is a special file"),
+    ("write_file", "zero", "NOT_A_FILE", "zero is a link"),
+    ("write_file", "pipe/x", "NOT_A_DIRECTORY", "pipe is a special file, and pipe/x cannot lie in it"),
+    ("write_file", "locked/new", "PATH_NOT_ACCESSIBLE", "locked/new cannot be written"),
+    ("write_file", "broken/new", "PATH_NOT_ACCESSIBLE", "or a link on the way leads nowhere"),
+    ("edit_file", "dir", "NOT_A_FILE", "dir is a directory"),
+    ("edit_file", "closed", "PATH_NOT_ACCESSIBLE", "closed cannot be edited"),
+    ("list_files", "file", "NOT_A_DIRECTORY", "file is a file; read it with read_file"),
+    ("list_files", "out", "NOT_A_DIRECTORY", "out is a link; name the directory that it leads to"),
+    ("list_files", "locked", "PATH_NOT_ACCESSIBLE", "locked cannot be listed"),
+    ("glob", "pipe", "NOT_A_DIRECTORY", "pipe is a special file; name a directory"),
+    ("grep", "pipe", "NOT_A_DIRECTORY", "pipe is a special file; name a directory"),
+    ("grep", "closed", "", "[not searched, being unreadable: closed]"),
+    ("browse", "dir", "NOT_A_FILE", "dir is a directory"),
+    ("browse", "pipe", "NOT_A_FILE", "pipe is a special file"),
+    // The image has Chromium's launcher where the host has it, and nothing that it starts.
+    ("browse", "file", "spec_refused", "has no chromium that runs; choose an image that has it"),
+];
+
 /// What a server or a system says of a path stays behind: the model reads the path, the rule and the fix.
 #[tokio::test]
 async fn a_path_that_cannot_be_used_is_told_by_the_rule_and_the_fix() -> Result {
     let bench = Bench::start().await?;
     let make = "mkdir dir locked; echo x > file; echo x > closed; chmod 000 closed; mkfifo pipe; ln -s /dev/zero zero; \
         ln -s nowhere broken; ln -s /etc out; echo x > locked/in; chmod 000 locked";
-    let cases = [
-        ("read_file", "dir", "NOT_A_FILE", "dir is a directory; name a file in it"),
-        ("read_file", "pipe", "NOT_A_FILE", "pipe is a special file; name a regular file"),
-        ("read_file", "zero", "NOT_A_FILE", "zero is a link; name the file that it leads to"),
-        ("read_file", "broken", "NOT_A_FILE", "broken is a link"),
-        ("read_file", "closed", "PATH_NOT_ACCESSIBLE", "closed cannot be read: its permissions"),
-        ("read_file", "file/x", "NOT_A_DIRECTORY", "file is a file, and file/x cannot lie in it"),
-        (
-            "read_file",
-            "locked/in",
-            "PATH_NOT_ACCESSIBLE",
-            "locked/in cannot be read: its permissions, or those of a dir",
-        ),
-        ("read_file", "none/at/all", "FILE_NOT_FOUND", "there is no file none/at/all"),
-        ("write_file", "dir", "NOT_A_FILE", "dir is a directory"),
-        ("write_file", "pipe", "NOT_A_FILE", "pipe is a special file"),
-        ("write_file", "zero", "NOT_A_FILE", "zero is a link"),
-        ("write_file", "pipe/x", "NOT_A_DIRECTORY", "pipe is a special file, and pipe/x cannot lie in it"),
-        ("write_file", "locked/new", "PATH_NOT_ACCESSIBLE", "locked/new cannot be written"),
-        ("write_file", "broken/new", "PATH_NOT_ACCESSIBLE", "or a link on the way leads nowhere"),
-        ("edit_file", "dir", "NOT_A_FILE", "dir is a directory"),
-        ("edit_file", "closed", "PATH_NOT_ACCESSIBLE", "closed cannot be edited"),
-        ("list_files", "file", "NOT_A_DIRECTORY", "file is a file; read it with read_file"),
-        ("list_files", "out", "NOT_A_DIRECTORY", "out is a link; name the directory that it leads to"),
-        ("list_files", "locked", "PATH_NOT_ACCESSIBLE", "locked cannot be listed"),
-        ("glob", "pipe", "NOT_A_DIRECTORY", "pipe is a special file; name a directory"),
-        ("grep", "pipe", "NOT_A_DIRECTORY", "pipe is a special file; name a directory"),
-        ("grep", "closed", "", "[not searched, being unreadable: closed]"),
-        ("browse", "dir", "NOT_A_FILE", "dir is a directory"),
-        ("browse", "pipe", "NOT_A_FILE", "pipe is a special file"),
-        // The image has Chromium's launcher where the host has it, and nothing that it starts.
-        ("browse", "file", "spec_refused", "has no chromium that runs; choose an image that has it"),
-    ];
-    let asked = cases.iter().map(|(tool, path, ..)| {
+    let asked = UNUSABLE.iter().map(|(tool, path, ..)| {
         let more = match *tool {
             "write_file" => json!({ "content": "y" }),
             "edit_file" => json!({ "old_text": "x", "new_text": "y" }),
@@ -156,12 +153,8 @@ async fn a_path_that_cannot_be_used_is_told_by_the_rule_and_the_fix() -> Result 
     let mut groups = vec![json!([call("run_shell", json!({ "command": make }))])];
     groups.extend(asked);
     groups.push(json!([call("grep", json!({ "pattern": "x" }))]));
-    let many = "chmod 755 locked; mkdir flat a b; cd flat; seq 10001 | xargs touch; cd ../a; seq 5000 | xargs touch; \
-        cd ../b; seq 6000 | xargs touch";
-    groups.push(json!([call("run_shell", json!({ "command": many }))]));
-    groups.push(json!([call("glob", json!({ "pattern": "fi*" })), call("list_files", json!({ "path": "flat" }))]));
     let ran = bench.run(json!(groups)).await?;
-    for (at, (tool, path, code, words)) in cases.iter().enumerate() {
+    for (at, (tool, path, code, words)) in UNUSABLE.iter().enumerate() {
         let (result, found) = (ran.result(at + 1), ran.code(at + 1));
         assert_eq!(found, if code.is_empty() { "no error" } else { code }, "{tool} {path}: {result}");
         assert!(result.contains(words), "{tool} {path}: {result}");
@@ -171,12 +164,29 @@ async fn a_path_that_cannot_be_used_is_told_by_the_rule_and_the_fix() -> Result 
     }
     let everywhere = "file:1:x\n[not looked into, having too many entries or being unreadable: locked]\n\
         [not searched, being unreadable: closed]";
-    assert_eq!(ran.result(cases.len() + 1), everywhere);
-    let some = ran.result(cases.len() + 3);
-    assert!(some.starts_with("file\n[not looked into, having too many entries or being unreadable: flat]"), "{some}");
-    assert!(some.contains("entries were looked at; give a path further down]"), "{some}");
-    assert_eq!(ran.calls[cases.len() + 3]["truncated"], true);
-    assert_eq!(ran.code(cases.len() + 4), "PATH_NOT_ACCESSIBLE");
+    assert_eq!(ran.result(UNUSABLE.len() + 1), everywhere);
+    bench.stop()
+}
+
+/// The local runtime lists no directory of more than 10,000 entries: the tools answer for the rest.
+#[tokio::test]
+async fn directories_that_are_too_large_to_be_listed_are_named_and_left_out() -> Result {
+    let bench = Bench::start().await?;
+    let mut groups = Vec::new();
+    for many in [
+        "echo x > file; mkdir flat; cd flat; seq 10001 | xargs touch",
+        "rm -r flat; mkdir a b; cd a; seq 5000 | xargs touch; cd ../b; seq 5000 | xargs touch",
+    ] {
+        groups.push(json!([call("run_shell", json!({ "command": many }))]));
+        groups.push(json!([call("glob", json!({ "pattern": "fi*" })), call("list_files", json!({ "path": "flat" }))]));
+    }
+    let ran = bench.run(json!(groups)).await?;
+    let flat = "file\n[not looked into, having too many entries or being unreadable: flat]";
+    assert_eq!((ran.result(1), &ran.calls[1]["truncated"]), (flat, &json!(true)));
+    assert_eq!(ran.code(2), "PATH_NOT_ACCESSIBLE");
+    assert!(ran.result(2).contains("too many entries"), "{}", ran.result(2));
+    let cut = ran.result(4);
+    assert!(cut.starts_with("file\n[only the first 10") && cut.ends_with("; give a path further down]"), "{cut}");
     bench.stop()
 }
 

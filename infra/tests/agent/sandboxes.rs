@@ -105,7 +105,7 @@ async fn what_is_left_out_for_a_secret_is_told_apart_by_each_tool() {
 #[tokio::test]
 async fn programs_of_one_reply_run_as_many_side_by_side_as_the_profile_has_processes_for() {
     let stage = Stage::new().await;
-    let calls: Vec<_> = (0..20).map(|number| shell(&format!("gate {number}"))).collect();
+    let calls: Vec<_> = (0..20).map(|number| shell(format!("gate {number}"))).collect();
     let execution = stage.start(vec![Turn::calls("", calls), Turn::answer("Done.")]).await;
     let claimed = stage.claim(execution).await;
     let watch = async {

@@ -55,9 +55,13 @@ impl Hands<'_> {
                 Ok(None) | Err(_) => break,
             }
         }
+        let many = match done {
+            "listed" | "searched" => ", or it has too many entries to be listed",
+            _ => "",
+        };
         let message = format!(
             "{} cannot be {done}: its permissions, or those of a directory on the way, do not allow it, or a link on the \
-             way leads nowhere. Look with list_files, change it with run_shell, or use another path.",
+             way leads nowhere{many}. Look with list_files, use run_shell, or give another path.",
             shown(path)
         );
         fault(SandboxError::PATH_NOT_ACCESSIBLE, message)
