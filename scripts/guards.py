@@ -107,6 +107,55 @@ GUARDS = [
         "let _ = MARK;",
         [(None, ["opensandbox::reply::tests::redacts_before_it_cuts"])],
     ),
+    Guard(
+        "the redactor: a secret that comes in pieces",
+        "domain/src/sandbox/redact/stream.rs",
+        "Probe::Begun { .. } | Probe::Found { may_grow: true, .. } => break,",
+        "Probe::Begun { .. } | Probe::Found { may_grow: true, .. } => at += 1,",
+        [(None, ["sandbox::redact::tests::a_secret_never_comes_out_however_it_is_written_and_cut"])],
+    ),
+    Guard(
+        "the redactor: what a program prints",
+        "domain/src/sandbox/redacting.rs",
+        "followed.push(text)",
+        "{ let _ = followed.push(text); std::borrow::Cow::Borrowed(text) }",
+        [("agent", ["sandboxes::a_credential_is_there_for_one_call_and_never_comes_back"])],
+    ),
+    Guard(
+        "the redactor: files with a secret in the workspace",
+        "domain/src/sandbox/redacting.rs",
+        "Some(bytes) if redactor(sandbox).is_in(&bytes) => Err(",
+        "Some(bytes) if false && redactor(sandbox).is_in(&bytes) => Err(",
+        [("agent", ["sandboxes::a_credential_is_there_for_one_call_and_never_comes_back"])],
+    ),
+    Guard(
+        "the authoriser: what is asked before a credential is lent",
+        "domain/src/tool_call/credentials.rs",
+        "match claim.authorize_use(credential.credential_id).await {",
+        "match claim.authorize_use(credential.credential_id).await.or(Ok(())) {",
+        [("agent", ["sandboxes::a_revoked_grant_stops_the_next_call"])],
+    ),
+    Guard(
+        "the quota: sandboxes of a tenant at one time",
+        "infra/src/sql/sandboxes.rs",
+        "if taken >= quota {",
+        "if taken > quota {",
+        [("agent", ["sandboxes::a_call_beyond_the_quota_fails_and_the_run_goes_on"])],
+    ),
+    Guard(
+        "the network: addresses that are not public",
+        "sandbox/src/public_network.rs",
+        "IpAddr::V4(address) => !CLOSED.iter().any(|(base, bits)| is_within(address.into(), (*base).into(), *bits)),",
+        "IpAddr::V4(address) => address.is_unspecified() || CLOSED.len() == 17,",
+        [("local_egress", ["closed_addresses_stay_closed_whatever_the_policy_says"])],
+    ),
+    Guard(
+        "the network: hosts that are not on the list",
+        "sandbox/src/local/egress/policy.rs",
+        "pub fn allows(&self, host: &Host, port: u16) -> bool {",
+        "pub fn allows(&self, host: &Host, port: u16) -> bool {\n        if port > 0 {\n            return true;\n        }",
+        [("local_egress", ["listed_hosts_are_reached_and_others_are_not"])],
+    ),
 ]
 
 

@@ -41,6 +41,12 @@ pub enum StoreError {
     /// The store could not be reached or gave up. Whether the write happened is unknown.
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The store's own code failed: nothing of the write happened.
+    #[error("the store has a fault: {job} did not come to its end")]
+    Broken {
+        /// Names the work, for those who mend it.
+        job: &'static str,
+    },
     /// A stored row does not have the form that this version writes.
     #[error("a stored row is damaged: {what}")]
     Corrupt {
@@ -56,7 +62,7 @@ impl StoreError {
             Self::LeaseLost | Self::Conflict { .. } => ErrorClass::Conflict,
             Self::AccountRefused | Self::QuotaReached => ErrorClass::Limit,
             Self::Unavailable(_) => ErrorClass::Upstream,
-            Self::Corrupt { .. } => ErrorClass::Internal,
+            Self::Broken { .. } | Self::Corrupt { .. } => ErrorClass::Internal,
         }
     }
 }

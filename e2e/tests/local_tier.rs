@@ -29,6 +29,16 @@ fn the_doctor_tries_a_sandbox_out() -> Result {
     Ok(())
 }
 
+/// The runtime looks for programs in places of its own, and so does the doctor.
+#[test]
+fn the_doctor_and_the_runtime_agree_whatever_the_path_says() -> Result {
+    let output = doctor(&[("PATH", "/nonexistent")])?;
+    let said = String::from_utf8(output.stdout)?;
+    assert!(output.status.success() && !said.contains("FAULT"), "{said}");
+    assert!(said.contains("ok    bubblewrap: ") && said.contains("ok    sandbox: starts in "), "{said}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn production_closes_the_local_tier_to_who_is_not_named() -> Result {
     let data = tempfile::tempdir()?;

@@ -188,6 +188,21 @@ async fn background_output_is_read_by_cursor() {
 }
 
 #[tokio::test]
+async fn a_log_keeps_the_order_of_both_streams() {
+    let host = Host::start();
+    let sandbox = host.sandbox(json!({})).await;
+    let command = "for i in $(seq 1 2000); do echo out $i; echo err $i >&2; done";
+    let run = sandbox.execute(json!({ "command": command, "background": true })).await;
+    until("the command has ended", async || {
+        sandbox.get(&format!("/command/status/{}", run.id)).await.1["running"] == false
+    })
+    .await;
+    let log = sandbox.request(Method::GET, &format!("/command/{}/logs", run.id)).send().await.unwrap();
+    let expected: String = (1..=2000).map(|i| format!("out {i}\nerr {i}\n")).collect();
+    assert!(log.text().await.unwrap() == expected, "the streams are not in order");
+}
+
+#[tokio::test]
 async fn a_disconnect_does_not_stop_a_command() {
     let host = Host::start();
     let sandbox = host.sandbox(json!({})).await;

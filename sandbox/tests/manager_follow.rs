@@ -4,89 +4,27 @@
 
 #[cfg(test)]
 mod local_support;
+#[cfg(test)]
+mod manager_support;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::ctx::Principal;
-use domain::execution::{CallContext, ExecutionRef};
-use domain::ids::{ExecutionId, PrincipalId, ResourceId, SandboxId, TenantId};
-use domain::resource::{
-    EgressEnforcement, SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime,
-};
+use domain::ids::SandboxId;
 use domain::sandbox::{
-    BackgroundCommand, Exit, Followed, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd, SandboxRequest,
-    SandboxRuntime as _, SandboxTarget, Start,
+    BackgroundCommand, Exit, Followed, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd, SandboxRuntime as _,
+    Start,
 };
-use local_support::{Host, KEY};
-use sandbox::manager::{LocalTier, SandboxManager};
-use secrecy::SecretString;
+use local_support::Host;
+use manager_support::{Stage, context, manager_of};
 use tokio_util::sync::CancellationToken;
-use url::Url;
-
-struct NoLocalTier;
-
-#[async_trait]
-impl LocalTier for NoLocalTier {
-    async fn connection(&self) -> Result<(Url, SecretString), String> {
-        Err("there is none".to_owned())
-    }
-
-    fn refusal(&self, _: domain::ids::TenantId) -> Option<String> {
-        None
-    }
-}
-
-/// A manager in front of a runtime. Another one on the same runtime is what a process that was started anew has.
-struct Stage {
-    manager: SandboxManager,
-    live: LiveSandbox,
-    context: CallContext,
-}
 
 #[cfg(test)]
 impl Stage {
-    async fn new(host: &Host) -> Self {
-        let manager = SandboxManager::new(Arc::new(NoLocalTier));
-        let target = SandboxTarget {
-            tier: SandboxTier::Remote,
-            base_url: host.url.clone(),
-            api_key: Some(KEY.to_owned()),
-            allow_plaintext: false,
-            endpoint_hosts: Vec::new(),
-            route: SandboxRoute::Direct,
-            secure_access: false,
-            secure_runtime: SecureRuntime::Runc,
-            egress: Some(EgressEnforcement::Sidecar),
-        };
-        let profile = SandboxProfileSpec {
-            connection_id: ResourceId::from_bits(1),
-            image: "vitrine/code".to_owned(),
-            cpu_millis: 1000,
-            memory_bytes: 1 << 28,
-            disk_bytes: 1 << 26,
-            pids: 64,
-            ttl_seconds: 600,
-            idle_ttl_seconds: None,
-            network: SandboxNetwork::None,
-            network_hosts: Vec::new(),
-            user: None,
-            environment: BTreeMap::new(),
-            credentials: Vec::new(),
-            command_timeout_ms: 600_000,
-        };
-        let context = context();
-        let request = SandboxRequest { id: SandboxId::from_bits(7), target, profile };
-        let live = manager.create(&context, &request).await.unwrap();
-        Self { manager, live, context }
-    }
-
     /// As after a restart: nothing is known but what is stored.
-    fn again(&self) -> Self {
-        let manager = SandboxManager::new(Arc::new(NoLocalTier));
-        Self { manager, live: self.live.clone(), context: context() }
+    fn again(&self, host: &Host) -> Self {
+        Self { manager: manager_of(host), live: self.live.clone(), context: context() }
     }
 
     async fn start(&self, command: &str, limit: Duration) -> BackgroundCommand {
@@ -106,18 +44,6 @@ impl Stage {
         while self.manager.download(&self.context, &self.live, path, 0, 1).await.unwrap().is_none() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-    }
-}
-
-#[cfg(test)]
-fn context() -> CallContext {
-    let tenant_id = TenantId::from_bits(1);
-    CallContext {
-        principal: Principal { id: PrincipalId::from_bits(1), tenant_id, project_id: None },
-        execution: ExecutionRef { tenant_id, id: ExecutionId::from_bits(1) },
-        attempt: 1,
-        time_left: Duration::from_secs(600),
-        cancel: CancellationToken::new(),
     }
 }
 
@@ -152,7 +78,7 @@ fn ended(exit: Exit) -> Followed {
 #[tokio::test(flavor = "multi_thread")]
 async fn both_streams_come_as_one_text_with_the_exit_code() {
     let host = Host::start();
-    let stage = Stage::new(&host).await;
+    let stage = Stage::new(&host, |_| {}).await;
     let command = stage.start("echo out; echo err >&2; printf 'no end'; exit 7", LONG).await;
     let output = Kept::default();
     assert_eq!(stage.follow(&command, &output).await, ended(Exit::Code(7)));
@@ -163,7 +89,7 @@ async fn both_streams_come_as_one_text_with_the_exit_code() {
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_that_are_no_text_are_replaced() {
     let host = Host::start();
-    let stage = Stage::new(&host).await;
+    let stage = Stage::new(&host, |_| {}).await;
     let command = stage.start(r"printf 'he\377\000lo'", LONG).await;
     let output = Kept::default();
     assert_eq!(stage.follow(&command, &output).await, ended(Exit::Code(0)));
@@ -174,7 +100,7 @@ async fn bytes_that_are_no_text_are_replaced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn all_of_a_long_output_comes() {
     let host = Host::start();
-    let stage = Stage::new(&host).await;
+    let stage = Stage::new(&host, |_| {}).await;
     let command = stage.start("seq 1 3000000; echo done > there", LONG).await;
     stage.until_there("there").await;
     let output = Kept::default();
@@ -188,7 +114,7 @@ async fn all_of_a_long_output_comes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_is_let_go_runs_on_and_is_followed_by_another_process() {
     let host = Host::start();
-    let stage = Stage::new(&host).await;
+    let stage = Stage::new(&host, |_| {}).await;
     let command =
         stage.start("echo run >> runs; echo one; while [ ! -e go ]; do sleep 0.05; done; echo two", LONG).await;
     let (let_go, output) = (CancellationToken::new(), Kept::default());
@@ -201,7 +127,7 @@ async fn a_command_that_is_let_go_runs_on_and_is_followed_by_another_process() {
     };
     let (followed, ()) = tokio::join!(followed, leave);
     assert_eq!(followed.unwrap(), Followed::LetGo);
-    let next = stage.again();
+    let next = stage.again(&host);
     assert!(next.manager.is_usable(&next.context, &next.live).await.unwrap());
     next.manager.upload(&next.context, &next.live, "go", "".into()).await.unwrap();
     let output = Kept::default();
@@ -214,7 +140,7 @@ async fn a_command_that_is_let_go_runs_on_and_is_followed_by_another_process() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_time_limit_is_the_servers_and_is_told_when_nobody_looked() {
     let host = Host::start();
-    let stage = Stage::new(&host).await;
+    let stage = Stage::new(&host, |_| {}).await;
     let command =
         stage.start("sleep 600 & echo began; echo x > there; wait; echo late > late", Duration::from_secs(1)).await;
     let mut status = String::new();
@@ -226,7 +152,7 @@ async fn the_time_limit_is_the_servers_and_is_told_when_nobody_looked() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let output = Kept::default();
-    assert_eq!(stage.again().follow(&command, &output).await, ended(Exit::TimedOut));
+    assert_eq!(stage.again(&host).follow(&command, &output).await, ended(Exit::TimedOut));
     assert_eq!(output.text(), "began\n");
     assert_eq!(stage.manager.download(&stage.context, &stage.live, "late", 0, 1).await.unwrap(), None);
     let killed = stage.start("kill -9 $$", LONG).await;
@@ -236,7 +162,7 @@ async fn the_time_limit_is_the_servers_and_is_told_when_nobody_looked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancel_stops_the_command_and_all_that_it_started() {
     let host = Host::start();
-    let stage = Stage::new(&host).await;
+    let stage = Stage::new(&host, |_| {}).await;
     let command = stage.start("(sleep 1; echo x > late) & echo began; wait", LONG).await;
     let output = Kept::default();
     let following = stage.follow(&command, &output);
@@ -255,7 +181,7 @@ async fn a_cancel_stops_the_command_and_all_that_it_started() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_the_server_does_not_know_gives_its_sandbox_up() {
     let host = Host::start();
-    let stage = Stage::new(&host).await;
+    let stage = Stage::new(&host, |_| {}).await;
     let command = BackgroundCommand { id: "0123abcd".to_owned(), cursor: 3, limit_ms: 1000 };
     let lost = Followed::Ended(ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(Exit::Unknown) });
     assert_eq!(stage.follow(&command, &Kept::default()).await, lost);
@@ -264,9 +190,9 @@ async fn a_command_that_the_server_does_not_know_gives_its_sandbox_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sandbox_is_usable_while_it_is_there_and_ours() {
     let host = Host::start();
-    let stage = Stage::new(&host).await;
+    let stage = Stage::new(&host, |_| {}).await;
     let is_usable = async |live: &LiveSandbox| {
-        let again = stage.again();
+        let again = stage.again(&host);
         again.manager.is_usable(&again.context, live).await.unwrap()
     };
     assert!(is_usable(&stage.live).await);

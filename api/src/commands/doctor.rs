@@ -4,6 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use sandbox::local::PROGRAM_PATH;
+
 use super::{ConfigArgs, load, tools};
 use crate::config::{Config, LocalTenants};
 
@@ -54,13 +56,14 @@ fn data_dir(path: &Path) -> Result<String, String> {
     }
 }
 
+/// Looks where the runtime looks, wherever the caller's own shell would.
 fn version_of(program: &str, cure: &str) -> Result<String, String> {
-    let output = Command::new(program).arg("--version").output();
+    let output = Command::new(program).arg("--version").env("PATH", PROGRAM_PATH).output();
     match output {
         Ok(output) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned())
         }
-        Ok(_) | Err(_) => Err(format!("{program} is not there; as root, run {cure}")),
+        Ok(_) | Err(_) => Err(format!("{program} is not in {PROGRAM_PATH}; as root, run {cure}")),
     }
 }
 

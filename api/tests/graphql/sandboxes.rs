@@ -88,3 +88,28 @@ async fn a_connection_says_what_its_operator_allowed() {
     });
     assert_eq!(create("shared", shared).await["version"]["warnings"], json!([]));
 }
+
+/// Each fault of a connection stands at its field, as the caller wrote it.
+#[tokio::test]
+async fn every_fault_of_a_connection_names_its_field() {
+    let world = World::new().await;
+    let things = world.things().await;
+    let refused = async |slug: &str, spec: Value| {
+        faults(&world.mutate("sandboxConnectionCreate", &named(&world, slug, spec), "version { id }").await)
+    };
+    let remote = json!({
+        "baseUrl": "http://sandboxes.example:8080", "endpointHosts": ["*.a.example", "https://b.example"],
+        "egress": "SIDECAR", "secureRuntime": "GVISOR", "secureAccess": true,
+    });
+    let expected = pairs([
+        ("input.spec.baseUrl", "PLAINTEXT_REFUSED"),
+        ("input.spec.endpointHosts.1", "MALFORMED"),
+        ("input.spec.secureAccess", "SECURE_ACCESS_UNREACHABLE"),
+        ("input.spec.egress", "EGRESS_IMPOSSIBLE"),
+    ]);
+    assert_eq!(refused("remote", remote).await, expected);
+    let local = json!({"baseUrl": "local:", "credentialId": things.credential});
+    assert_eq!(refused("keyed", local).await, pairs([("input.spec.credentialId", "CONFLICTING")]));
+    let port = json!({"baseUrl": "https://sandboxes.example:99999", "egress": "CNI"});
+    assert_eq!(refused("port", port).await, pairs([("input.spec.baseUrl", "MALFORMED")]));
+}

@@ -54,12 +54,13 @@ pub(super) async fn resume(claim: &Claim) -> Result<(Conversation, Position), Ha
     let pinned = read_pins(claim).await?;
     let conversation = Conversation::begin(&pinned.agent.instructions, &claim.execution.task);
     let _ = claim.pinned.set(pinned);
-    lent_secrets::recall(claim).await?;
+    let issued = lent_secrets::recall(claim).await?;
     let mut transcript = claim.ports.reader.transcript(claim.execution.reference()).await?;
     let last = transcript.last().map(|record| record.iteration.clone());
     claim.moving().open_iteration = last.filter(|iteration| iteration.ended_at.is_none());
     let taken = take_over::find(claim, &transcript).await?;
-    close_open_calls(claim, &mut transcript, taken.as_ref()).await?;
+    let taken_away = lent_secrets::take_away(claim, &transcript, issued).await?;
+    close_open_calls(claim, &mut transcript, taken.as_ref(), taken_away).await?;
     claim.sandbox.take_up(&transcript, taken).await;
     if claim.moving().progress.status == ExecutionStatus::Cancelling {
         return Err(Halt::Signal(StopCause::Cancelled));
@@ -140,6 +141,7 @@ async fn close_open_calls(
     claim: &Claim,
     transcript: &mut [IterationRecord],
     taken: Option<&Sandbox>,
+    (taken_away, mut closed): (Vec<Change>, Vec<Event>),
 ) -> Result<(), Halt> {
     let now = claim.ports.clock.now();
     let attempt = claim.moving().progress.attempt;
@@ -148,7 +150,7 @@ async fn close_open_calls(
         |call: &ToolCall| !is_cancelling && taken.is_some_and(|sandbox| take_over::goes_on_in(call, sandbox.id));
     let mut changes = vec![Change::StartAttempt { number: attempt, started_at: now }];
     changes.extend(taken.map(|sandbox| Change::SaveSandbox(Box::new(sandbox.clone()))));
-    let mut closed = Vec::new();
+    changes.extend(taken_away);
     let mut supersedes_from = None;
     let mut lost = Vec::new();
     let workspace = WorkspaceCheckpoint::describe(latest_checkpoint(transcript));
@@ -199,7 +201,9 @@ fn lose_model_call(call: &mut ModelCall, now: crate::clock::Timestamp) {
 
 fn close_tool_call(call: &mut ToolCall, now: crate::clock::Timestamp, workspace: &str) -> ToolResult {
     let result = match call.side_effect {
-        SideEffect::SandboxOnly => ToolResult::interrupted(workspace),
+        SideEffect::SandboxOnly => ToolResult::interrupted(&format!(
+            "the worker was lost while this ran; it may have run in part; {workspace}"
+        )),
         SideEffect::ReadOnly | SideEffect::Idempotent | SideEffect::SideEffect => {
             ToolResult::ended(ToolCallState::Lost, "LOST", "the worker was lost while this ran")
         }

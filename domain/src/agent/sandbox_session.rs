@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex as Plain, PoisonError};
+use std::time::Duration;
 
 use futures_util::lock::Mutex;
 
@@ -13,6 +14,7 @@ use super::halt::Halt;
 use super::sandbox_idle::Usage;
 use crate::access::AccessError;
 use crate::artifact::{Artifact, ArtifactKind};
+use crate::error::StoreError;
 use crate::event::Event;
 use crate::execution::{Change, IterationRecord, StopCause, StopCode};
 use crate::ids::SandboxId;
@@ -50,6 +52,11 @@ struct Row {
     collected: BTreeSet<(String, String)>,
     /// The sandbox that was taken over, until somebody asks whether it is still there.
     taken: Option<Sandbox>,
+    /// Whether its time to live was over when it was asked for.
+    has_expired: bool,
+    /// The sandbox in which something lies that could not be taken away: it is read to the end of the call, and not used
+    /// again.
+    spoiled: Option<SandboxId>,
     /// Whether the sandbox stays for the next claim.
     is_left: bool,
 }
@@ -118,10 +125,10 @@ impl SandboxSession {
     ) -> Result<(LiveSandbox, Option<String>), NoSandbox> {
         self.settle_taken(claim, live).await?;
         let now = claim.ports.clock.now();
-        if live.as_ref().is_some_and(|(row, _)| row.expires_at.is_some_and(|at| at <= now)) {
-            // The server removes it by itself. The reaper looks that it did.
-            *live = None;
-            self.row().was_lost = true;
+        let spoiled = self.row().spoiled;
+        let is_over = |row: &Sandbox| row.expires_at.is_some_and(|at| at <= now) || spoiled == Some(row.id);
+        if let Some((row, _)) = live.take_if(|(row, _)| is_over(row)) {
+            self.leave_to_the_reaper(claim, row).await;
         }
         if let Some((_, sandbox)) = live {
             return Ok((sandbox.clone(), None));
@@ -156,12 +163,18 @@ impl SandboxSession {
     /// Finds out whether the sandbox that was taken over is still there. Its files are as its commands left them.
     async fn settle_taken(&self, claim: &Claim, live: &mut Option<(Sandbox, LiveSandbox)>) -> Result<(), Halt> {
         let Some(mut row) = self.row().taken.clone() else { return Ok(()) };
+        let Some(remote_id) = row.remote_id.clone() else {
+            // No server ever said that it made it: there is nothing to be used.
+            self.row().taken = None;
+            row.state = SandboxState::KillPending;
+            return save(claim, &row, Vec::new()).await;
+        };
         let pinned = pinned(claim)?;
         authorize(claim, pinned).await?;
         let sandbox = LiveSandbox {
             id: row.id,
             target: pinned.target.clone(),
-            remote_id: row.remote_id.clone().unwrap_or_default(),
+            remote_id,
             enforced: row.enforced.clone(),
             expires_at: row.expires_at,
             setting: Setting::new(&pinned.profile, self.secrets.clone()),
@@ -178,6 +191,7 @@ impl SandboxSession {
                 *live = Some((row, sandbox));
             }
             Ok(false) | Err(_) => {
+                self.row().has_expired = row.expires_at.is_some_and(|at| at <= claim.ports.clock.now());
                 row.state = if is_usable.is_ok() { SandboxState::Gone } else { SandboxState::KillPending };
                 save(claim, &row, Vec::new()).await?;
             }
@@ -197,12 +211,30 @@ impl SandboxSession {
     }
 
     /// Stops using a sandbox that was lost; the next tool gets a fresh one. The lost one is removed by the reaper.
-    pub async fn forget(&self, id: SandboxId) {
-        let mut live = self.live.lock().await;
-        if live.as_ref().is_some_and(|(row, _)| row.id == id) {
-            *live = None;
-            self.row().was_lost = true;
+    pub async fn forget(&self, claim: &Claim, id: SandboxId) {
+        let lost = self.live.lock().await.take_if(|(row, _)| row.id == id);
+        if let Some((row, _)) = lost {
+            self.leave_to_the_reaper(claim, row).await;
         }
+    }
+
+    /// No further call uses this sandbox. Those that are in it may still read what they left.
+    pub(crate) fn spoil(&self, id: SandboxId) {
+        self.row().spoiled = Some(id);
+    }
+
+    /// Stops using the sandbox if it was spoiled.
+    pub(crate) async fn forget_spoiled(&self, claim: &Claim, id: SandboxId) {
+        if self.row().spoiled == Some(id) {
+            self.forget(claim, id).await;
+        }
+    }
+
+    async fn leave_to_the_reaper(&self, claim: &Claim, row: Sandbox) {
+        self.note_lost();
+        let row = Sandbox { state: SandboxState::KillPending, ..row };
+        // A journal that is lost stops the run by itself.
+        let _ = save(claim, &row, Vec::new()).await;
     }
 
     /// Stops using a sandbox in which something may still run, and removes it: nothing may run beside the next tool.
@@ -218,8 +250,18 @@ impl SandboxSession {
         save(claim, &row, Vec::new()).await
     }
 
+    /// How a program ended whose sandbox was not there any more, in words.
+    pub(crate) async fn describe_loss(&self) -> String {
+        let how = if self.row().has_expired {
+            "the time to live of its sandbox ran out while no worker was there"
+        } else {
+            "its sandbox was lost while this ran"
+        };
+        format!("{how}; it may have run in part; {}", self.describe_kept().await)
+    }
+
     /// What the next sandbox of the execution holds, in words.
-    pub(crate) async fn describe_kept(&self) -> String {
+    async fn describe_kept(&self) -> String {
         WorkspaceCheckpoint::describe(self.workspace.lock().await.checkpoint.as_ref())
     }
 
@@ -277,6 +319,8 @@ async fn authorize(claim: &Claim, pinned: &PinnedSandbox) -> Result<(), Halt> {
 pub enum NoSandbox {
     /// The run ends.
     Halt(Halt),
+    /// It could not be made, and the run ends.
+    NotMade(SandboxError),
     /// The tenant has as many as it may; the run goes on, and a later call may find room.
     QuotaReached {
         /// How many that are.
@@ -290,6 +334,12 @@ impl From<Halt> for NoSandbox {
     }
 }
 
+impl From<StoreError> for NoSandbox {
+    fn from(error: StoreError) -> Self {
+        Self::Halt(error.into())
+    }
+}
+
 async fn create(claim: &Claim, pinned: &PinnedSandbox, setting: Setting) -> Result<(Sandbox, LiveSandbox), NoSandbox> {
     let mut row = intent(claim, pinned)?;
     open(claim, &row).await?;
@@ -299,13 +349,13 @@ async fn create(claim: &Claim, pinned: &PinnedSandbox, setting: Setting) -> Resu
         Err(NotCreated { error, may_exist }) => {
             row.state = if may_exist { SandboxState::KillPending } else { SandboxState::Gone };
             save(claim, &row, Vec::new()).await?;
-            return Err(unavailable(&error).into());
+            return Err(NoSandbox::NotMade(error));
         }
     };
     row.state = SandboxState::Live;
     row.remote_id = Some(sandbox.remote_id.clone());
     row.enforced.clone_from(&sandbox.enforced);
-    row.expires_at = sandbox.expires_at;
+    row.expires_at = sandbox.expires_at.or(row.expires_at);
     let started = Event::SandboxStarted {
         sandbox_id: row.id,
         tier: row.tier,
@@ -325,6 +375,7 @@ fn intent(claim: &Claim, pinned: &PinnedSandbox) -> Result<Sandbox, Halt> {
     let (Some(profile_version), Some(connection_version)) = (pins.profile, pins.connection) else {
         return Err(Halt::stop(StopCode::Internal, "The execution pins no sandbox profile."));
     };
+    let created_at = claim.ports.clock.now();
     Ok(Sandbox {
         id: SandboxId::generate(&*claim.ports.clock, &*claim.ports.entropy),
         epoch: claim.journal.epoch(),
@@ -341,8 +392,8 @@ fn intent(claim: &Claim, pinned: &PinnedSandbox) -> Result<Sandbox, Halt> {
         state: SandboxState::Intent,
         remote_id: None,
         enforced: Vec::new(),
-        created_at: claim.ports.clock.now(),
-        expires_at: None,
+        created_at,
+        expires_at: Some(created_at.plus(Duration::from_secs(pinned.profile.ttl_seconds.into()))),
     })
 }
 
@@ -363,13 +414,13 @@ pub(super) async fn save(claim: &Claim, row: &Sandbox, events: Vec<Event>) -> Re
 }
 
 /// The files of the newest checkpoint; without one, those that came with the start call.
-async fn fill(claim: &Claim, sandbox: &LiveSandbox) -> Result<(), Halt> {
+async fn fill(claim: &Claim, sandbox: &LiveSandbox) -> Result<(), NoSandbox> {
     let mut workspace = claim.sandbox.workspace.lock().await;
     let restored = checkpoint::restore(claim, sandbox, &mut workspace).await;
     let is_restored = restored.map_err(|missed| match missed {
-        Missed::Sandbox(error) => unavailable(&error),
+        Missed::Sandbox(error) => NoSandbox::NotMade(error),
         Missed::Store(error) => error.into(),
-        Missed::Stopped => Halt::Signal(claim.signal.cause().unwrap_or(StopCause::Cancelled)),
+        Missed::Stopped => Halt::Signal(claim.signal.cause().unwrap_or(StopCause::Cancelled)).into(),
     })?;
     let files = claim.ports.reader.artifacts(claim.scope(), &[claim.execution.id]).await?;
     let (inputs, outputs): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.kind == ArtifactKind::Input);
@@ -378,13 +429,16 @@ async fn fill(claim: &Claim, sandbox: &LiveSandbox) -> Result<(), Halt> {
         claim.sandbox.row().collected = outputs.map(|file| (file.name, file.sha256)).collect();
     } else {
         let inputs = upload_inputs(claim, sandbox, inputs).await?;
-        let recognised = checkpoint::recognise(claim, sandbox, &mut workspace, inputs).await;
-        recognised.map_err(|error| unavailable(&error))?;
+        checkpoint::recognise(claim, sandbox, &mut workspace, inputs).await.map_err(NoSandbox::NotMade)?;
     }
     Ok(())
 }
 
-async fn upload_inputs(claim: &Claim, sandbox: &LiveSandbox, inputs: Vec<Artifact>) -> Result<Vec<KeptFile>, Halt> {
+async fn upload_inputs(
+    claim: &Claim,
+    sandbox: &LiveSandbox,
+    inputs: Vec<Artifact>,
+) -> Result<Vec<KeptFile>, NoSandbox> {
     let mut uploaded = Vec::new();
     for file in inputs {
         let bytes = claim.ports.artifacts.get(claim.scope(), &file.sha256).await?;
@@ -392,12 +446,8 @@ async fn upload_inputs(claim: &Claim, sandbox: &LiveSandbox, inputs: Vec<Artifac
         let bytes = bytes.ok_or_else(missing)?;
         let path = format!("inputs/{}", file.name);
         let sent = claim.ports.sandboxes.upload(&claim.call_context(), sandbox, &path, bytes.clone()).await;
-        sent.map_err(|error| unavailable(&error))?;
+        sent.map_err(NoSandbox::NotMade)?;
         uploaded.push(KeptFile::of(&path, 0, &bytes));
     }
     Ok(uploaded)
-}
-
-fn unavailable(error: &SandboxError) -> Halt {
-    Halt::stop(StopCode::SandboxUnavailable, format!("The sandbox could not be made. {error}"))
 }

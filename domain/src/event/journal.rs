@@ -272,7 +272,9 @@ impl Journal {
                 // An earlier try may be what moved the fence on.
                 Err(StoreError::LeaseLost) if before == Before::NotTried => return Err(JournalError::LeaseLost),
                 Err(failure @ (StoreError::Unavailable(_) | StoreError::LeaseLost)) => failure,
-                Err(failure @ (StoreError::Conflict { .. } | StoreError::Corrupt { .. })) => {
+                Err(
+                    failure @ (StoreError::Conflict { .. } | StoreError::Corrupt { .. } | StoreError::Broken { .. }),
+                ) => {
                     return Err(JournalError::Store(failure));
                 }
             };

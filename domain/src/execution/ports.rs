@@ -52,7 +52,11 @@ pub trait ExecutionStore: Send + Sync {
 
     /// Sandboxes that are not gone although their execution has ended, or its newest claim has begun its attempt without
     /// taking them over.
-    async fn stray_sandboxes(&self, limit: u32) -> Result<Vec<(ExecutionRef, Sandbox)>, StoreError>;
+    async fn stray_sandboxes(
+        &self,
+        after: Option<SandboxId>,
+        limit: u32,
+    ) -> Result<Vec<(ExecutionRef, Sandbox)>, StoreError>;
 
     /// Notes that a sandbox was seen to be gone. Needs no lease: nothing comes after it.
     async fn sandbox_gone(&self, execution: ExecutionRef, id: SandboxId) -> Result<(), StoreError>;

@@ -9,6 +9,7 @@ mod add_version;
 mod archive;
 mod content;
 mod create;
+mod image_name;
 mod loop_policy;
 mod model;
 mod ports;
@@ -16,7 +17,8 @@ mod publish;
 mod references;
 mod sandbox;
 mod validate;
-mod validate_sandbox;
+mod validate_connection;
+mod validate_profile;
 
 pub use add_version::{AddVersion, add_version};
 pub use archive::archive;
@@ -34,3 +36,4 @@ pub use sandbox::{
     SandboxRoute, SandboxTier, SecureRuntime,
 };
 pub use validate::{validate_name, validate_slug, validate_spec};
+pub use validate_profile::MIN_PIDS;

@@ -1,7 +1,10 @@
 //! Rules that a specification must meet before it is stored.
 
+use url::Url;
+
 use super::model::{AgentSpec, ModelSpec, Spec};
-use super::validate_sandbox::{connection, profile};
+use super::validate_connection::connection;
+use super::validate_profile::profile;
 use crate::error::InvalidInput;
 
 /// Retries of one model call at most.
@@ -51,7 +54,7 @@ fn model(spec: &ModelSpec) -> Vec<InvalidInput> {
         }
     }
     let is_built_in = spec.is_scripted() && spec.base_url == ModelSpec::SCRIPTED_URL;
-    if !is_built_in && !is_http_url(&spec.base_url) {
+    if !is_built_in && web_url(&spec.base_url).is_none() {
         faults.push(InvalidInput::new(
             ["spec", "baseUrl"],
             "MALFORMED",
@@ -127,10 +130,11 @@ fn fallbacks(spec: &AgentSpec) -> Vec<InvalidInput> {
     faults
 }
 
-pub(super) fn is_http_url(text: &str) -> bool {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    rest.is_some_and(|rest| {
-        let clean = !rest.bytes().any(|b| b.is_ascii_whitespace() || b.is_ascii_control() || b"@?#\\".contains(&b));
-        clean && !rest.is_empty() && !rest.starts_with(['/', ':']) && text.len() <= 2048
-    })
+/// Reads the address of a server: http or https with a host, and nothing that would not reach it as it is written.
+pub(super) fn web_url(text: &str) -> Option<Url> {
+    let is_plain = |byte: u8| !byte.is_ascii_whitespace() && !byte.is_ascii_control() && !b"@?#\\".contains(&byte);
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
+    let is_written_out = text.len() <= 2048 && text.bytes().all(is_plain) && !rest.starts_with('/');
+    // A port of 0 is none that anybody listens at.
+    Url::parse(text).ok().filter(|url| is_written_out && url.host().is_some() && url.port() != Some(0))
 }

@@ -4,6 +4,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ToolCallId;
 
+/// A part of a tool call's id by which an attempt is told to be of that call: small enough to be a part of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallMark(u32);
+
+impl CallMark {
+    const MASK: u32 = 0x1f_ffff;
+
+    /// The mark of a call. Two calls may have the same one, once in two million.
+    pub const fn of(call: ToolCallId) -> Self {
+        Self::new(call.bits() as u32)
+    }
+
+    /// A mark of 21 bits; further ones are dropped.
+    pub const fn new(bits: u32) -> Self {
+        Self(bits & Self::MASK)
+    }
+
+    /// Its 21 bits.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+}
+
 /// What became of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -17,8 +40,8 @@ pub enum EgressVerdict {
 /// One try to reach a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EgressAttempt {
-    /// The tool call whose program tried; None when the program did not say it.
-    pub call: Option<ToolCallId>,
+    /// The tool call whose program tried; None when the program went another way than the one it was given.
+    pub call: Option<CallMark>,
     /// The host as the program named it; bounded.
     pub host: String,
     /// The port; None when it could not be read.

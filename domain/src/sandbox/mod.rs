@@ -8,6 +8,7 @@
 mod background;
 mod credential;
 mod egress;
+mod lifetime;
 mod model;
 mod ports;
 mod redact;
@@ -17,7 +18,8 @@ mod workspace;
 
 pub use background::{BackgroundCommand, CommandPlace, Followed, LONGEST_STREAMED, Start};
 pub use credential::{IssuedCredential, RevokedBecause, unfit};
-pub use egress::{EgressAttempt, EgressAttempts, EgressVerdict};
+pub use egress::{CallMark, EgressAttempt, EgressAttempts, EgressVerdict};
+pub use lifetime::{GRACE, LONGEST_TTL};
 pub use model::{
     Collected, CollectedFile, Exit, LiveSandbox, NotCreated, OutputStream, Page, PageForm, PageTarget, Program,
     ProgramEnd, RawOutput, RefusedOutput, Sandbox, SandboxError, SandboxRequest, SandboxState, SandboxTarget,

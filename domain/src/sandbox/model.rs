@@ -60,7 +60,7 @@ pub struct Sandbox {
     pub enforced: Vec<String>,
     /// When it was asked for.
     pub created_at: Timestamp,
-    /// When the server removes it by itself.
+    /// When the server removes it by itself: as the server says, and before that by the profile.
     pub expires_at: Option<Timestamp>,
 }
 

@@ -7,4 +7,4 @@
 pub mod contract;
 mod samples;
 
-pub use samples::{Home, Ports, Samples};
+pub use samples::{Home, Ports, Samples, plain_target};

@@ -24,8 +24,8 @@ use crate::ids::{
 use crate::model_call::{CallState, FinishReason, ModelCall, RequestedToolCall, SentMessages};
 use crate::money::{NanoUsd, Price, TokenUsage};
 use crate::price_table::PriceStore;
-use crate::resource::{ResourceStore, SandboxNetwork, SandboxTier};
-use crate::sandbox::{IssuedCredential, Sandbox, SandboxState, WorkspaceCheckpoint};
+use crate::resource::{ResourceStore, SandboxNetwork, SandboxRoute, SandboxTier, SecureRuntime};
+use crate::sandbox::{IssuedCredential, Sandbox, SandboxState, SandboxTarget, WorkspaceCheckpoint};
 use crate::tool_call::{SideEffect, ToolCall, ToolCallState};
 
 /// 2026-01-01T23:59:59.999900Z: rounding to milliseconds would move it into the next day.
@@ -347,6 +347,21 @@ impl Samples {
     pub fn commit(&self, fence: Fence, count: u64, changes: Vec<Change>) -> Commit {
         let segment = (count > 0).then(|| self.segment(fence.next_sequence, count, "text"));
         Commit { fence, progress: None, changes, segment }
+    }
+}
+
+/// A server of which nothing is known but its address.
+pub fn plain_target(tier: SandboxTier, base_url: &str) -> SandboxTarget {
+    SandboxTarget {
+        tier,
+        base_url: base_url.to_owned(),
+        api_key: None,
+        allow_plaintext: false,
+        endpoint_hosts: Vec::new(),
+        route: SandboxRoute::Direct,
+        secure_access: false,
+        secure_runtime: SecureRuntime::Runc,
+        egress: None,
     }
 }
 

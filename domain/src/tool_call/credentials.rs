@@ -98,8 +98,8 @@ impl<'a> Lent<'a> {
             Ok(()) => because,
             Err(error) => {
                 tracing::warn!(sandbox.id = %self.sandbox.id, error.code = error.code, "credentials were not removed");
-                // Nothing else may run where they still lie.
-                self.claim.sandbox.forget(self.sandbox.id).await;
+                // Nothing else may run where they still lie. What the call left is read first: the redactor knows them.
+                self.claim.sandbox.spoil(self.sandbox.id);
                 RevokedBecause::Failed
             }
         };
@@ -163,7 +163,7 @@ fn issued_event(issued: &IssuedCredential) -> Event {
     }
 }
 
-fn revoked_event(issued: &IssuedCredential, because: RevokedBecause) -> Event {
+pub(crate) fn revoked_event(issued: &IssuedCredential, because: RevokedBecause) -> Event {
     Event::CredentialRevoked {
         tool_call_id: issued.call,
         sandbox_id: issued.sandbox,

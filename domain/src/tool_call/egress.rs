@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::execution::StopCause;
 use crate::ids::{SandboxId, ToolCallId};
 use crate::resource::SandboxNetwork;
-use crate::sandbox::{EgressAttempt, LiveSandbox};
+use crate::sandbox::{CallMark, EgressAttempt, LiveSandbox};
 
 /// Between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -78,8 +78,8 @@ async fn tell(claim: &Claim, call: ToolCallId, sandbox: &LiveSandbox) {
     };
     told.next = read.next;
     for attempt in read.attempts {
-        // The program says itself whose it is: only a call that is under way is believed.
-        let of = attempt.call.filter(|of| told.calls.contains_key(of)).unwrap_or(call);
+        // The way that a program took says whose it is: only a call that is under way is believed.
+        let of = told.calls.keys().copied().find(|of| attempt.call == Some(CallMark::of(*of))).unwrap_or(call);
         let count = told.calls.entry(of).or_default();
         *count = count.saturating_add(1);
         let event = match *count {

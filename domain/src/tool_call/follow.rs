@@ -87,7 +87,7 @@ pub(super) async fn go_on(claim: &Claim, call: &ToolCall, command: BackgroundCom
             claim.sandbox.release(claim);
             followed
         }
-        None => Ok((ToolResult::interrupted(&claim.sandbox.describe_kept().await), Outputs::default())),
+        None => Ok((ToolResult::interrupted(&claim.sandbox.describe_loss().await), Outputs::default())),
     }
 }
 

@@ -27,6 +27,7 @@ pub mod run;
 
 pub use arguments::{Arguments, fingerprint, parse_strict};
 pub use catalogue::{BuiltInTool, KNOWN_TOOLS, needs_sandbox};
+pub(crate) use credentials::revoked_event;
 pub(crate) use egress::EgressLog;
 pub use invocation::Invocation;
 pub(crate) use invocation::understand;

@@ -71,12 +71,9 @@ impl ToolResult {
         }
     }
 
-    /// It ran in a sandbox that is lost; `workspace` says what the next one holds.
-    pub fn interrupted(workspace: &str) -> Self {
-        let message = format!(
-            "the worker was lost while this ran; it may have run in part; {workspace}; processes and files outside \
-             /workspace are gone"
-        );
+    /// It ran in a sandbox that is lost; `loss` says how, and what the next one holds.
+    pub fn interrupted(loss: &str) -> Self {
+        let message = format!("{loss}; processes and files outside /workspace are gone");
         Self::ended(ToolCallState::Interrupted, "INTERRUPTED", message)
     }
 

@@ -68,7 +68,7 @@ pub(super) async fn run_lent(
     let ended = lent.during(egress::during(claim, call.id, sandbox, run)).await;
     lent.give_back(RevokedBecause::CallEnded).await;
     if ended.as_ref().is_ok_and(|end| end.sandbox_lost) {
-        claim.sandbox.forget(sandbox.id).await;
+        claim.sandbox.forget(claim, sandbox.id).await;
     }
     ended
 }

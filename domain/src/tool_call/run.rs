@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt};
 
 use super::browse::browse;
-use super::collect::{Outputs, collect, created_event};
+use super::collect::{Outputs, collect, created_event, warning_event};
 use super::follow;
 use super::invocation::Invocation;
 use super::model::{ToolCall, ToolCallState, ToolResult};
@@ -24,6 +24,8 @@ const PIDS_OF_PROGRAM: u32 = 16;
 const PIDS_OF_BROWSER: u32 = 256;
 /// Calls that run side by side at most, however many processes the sandbox may have.
 const MOST_AT_ONCE: u32 = 8;
+/// Told where the sandbox went before the files were read.
+const FILES_LOST: &str = "The sandbox was lost with what this call left in outputs/ and in the workspace.";
 
 /// Runs the calls and returns what the model gets to read of each, in the order of the reply.
 ///
@@ -145,7 +147,7 @@ pub(super) async fn conclude(
     (outcome, mut outputs): (Result<ToolResult, SandboxError>, Outputs),
 ) -> Invoked {
     if outcome.as_ref().is_err_and(|error| error.sandbox_lost) {
-        claim.sandbox.forget(sandbox.id).await;
+        claim.sandbox.forget(claim, sandbox.id).await;
     }
     let is_live = claim.sandbox.current().await == Some(sandbox.id);
     if is_live && outcome.is_ok() {
@@ -154,8 +156,14 @@ pub(super) async fn conclude(
     if is_live && changes_workspace {
         outputs.warnings.extend(checkpoint::take(claim, sandbox).await);
     }
+    claim.sandbox.forget_spoiled(claim, sandbox.id).await;
     let failed = |error: SandboxError| ToolResult::ended(ToolCallState::Failed, error.code, error.message);
-    (outcome.unwrap_or_else(failed), outputs)
+    let mut result = outcome.unwrap_or_else(failed);
+    if !is_live && changes_workspace {
+        outputs.warnings.push(warning_event("WORKSPACE_NOT_KEPT", FILES_LOST.to_owned()));
+        result.text = format!("{}\n[{FILES_LOST}]", result.text);
+    }
+    (result, outputs)
 }
 
 /// A call that did not begin: the next worker makes it where the execution goes on, and nobody where it ends.
@@ -174,6 +182,11 @@ pub(super) fn not_begun(halt: Halt) -> Unfinished {
 pub(super) fn no_sandbox(why: NoSandbox) -> Unfinished {
     let halt = match why {
         NoSandbox::Halt(halt) => halt,
+        NoSandbox::NotMade(error) => {
+            let halt = Halt::stop(StopCode::SandboxUnavailable, format!("The sandbox could not be made. {error}"));
+            let message = format!("the sandbox could not be made: {}", error.message);
+            return Unfinished::of(ToolCallState::Failed, error.code, message, Some(halt));
+        }
         NoSandbox::QuotaReached { most } => {
             let message = format!(
                 "no sandbox could be made, because the {most} that a tenant may have at one time are in use; try again \

@@ -89,8 +89,12 @@ impl ExecutionStore for SqlStore {
         .await
     }
 
-    async fn stray_sandboxes(&self, limit: u32) -> Result<Vec<(ExecutionRef, Sandbox)>, StoreError> {
-        Ok(sandboxes::strays(self.reader(), limit).await?)
+    async fn stray_sandboxes(
+        &self,
+        after: Option<SandboxId>,
+        limit: u32,
+    ) -> Result<Vec<(ExecutionRef, Sandbox)>, StoreError> {
+        Ok(sandboxes::strays(self.reader(), after, limit).await?)
     }
 
     async fn sandbox_gone(&self, execution: ExecutionRef, sandbox: SandboxId) -> Result<(), StoreError> {

@@ -32,8 +32,11 @@ mod starts;
 mod transcript;
 mod writer;
 
+use std::any::type_name;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use sea_orm::{DatabaseConnection, DatabaseTransaction, IsolationLevel, TransactionTrait};
 use tokio_util::task::TaskTracker;
@@ -120,24 +123,73 @@ impl SqlStore {
         T: Send + 'static,
         F: for<'a> Fn(&'a DatabaseTransaction) -> BoxFuture<'a, Result<T, Fault>> + Send + Sync + 'static,
     {
-        let job: Job<T> = Box::new(job);
+        let job = Arc::new(job);
+        let job: Job<T> = Box::new(move |transaction| {
+            let job = Arc::clone(&job);
+            Box::pin(unbroken(type_name::<F>(), async move { job(transaction).await }))
+        });
         match &self.inner.engine {
             Engine::Sqlite { writer, .. } => writer.write(job).await,
             Engine::MySql { pool } => {
                 let pool = pool.clone();
-                let written = self.to_its_end(async move { writer::write_mysql(&pool, &job).await }).await;
-                written.ok_or_else(stopped)?
+                self.to_its_end(async move { writer::write_mysql(&pool, &job).await }).await
             }
         }
     }
 
     /// Does the work also when the caller goes away: MySQL's driver, dropped in the middle of a transaction, gives the
-    /// connection back with the transaction open, or never. None when the work itself came to no end.
-    async fn to_its_end<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Option<T> {
-        self.inner.unfinished.spawn(work).await.ok()
+    /// connection back with the transaction open, or never.
+    async fn to_its_end<T, E>(&self, work: impl Future<Output = Result<T, E>> + Send + 'static) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Into<StoreError> + Send + 'static,
+    {
+        let name = std::any::type_name_of_val(&work);
+        let stopped = |_| fault::unavailable("the work in the database was stopped");
+        self.inner.unfinished.spawn(unbroken(name, work)).await.map_err(stopped)?.map_err(Into::into)
     }
 }
 
-fn stopped() -> StoreError {
-    fault::unavailable("the work in the database was stopped")
+/// Makes an error of a panic: it is no database that is away, and ends nobody's work but its own.
+async fn unbroken<T, E: From<StoreError>>(job: &'static str, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!(job, "work in the database did not come to its end");
+        Err(StoreError::Broken { job }.into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The writer goes on for all others; what the broken job wrote is taken back.
+    #[tokio::test]
+    async fn a_job_that_panics_is_a_named_fault_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", dir.path().join("a.db").display());
+        let store = SqlStore::open(SqlOptions { url }).await.unwrap();
+        let run = |sql: &'static str, breaks: bool| {
+            store.write(move |transaction| {
+                Box::pin(async move {
+                    query::execute(transaction, sql, []).await?;
+                    assert!(!breaks, "broken");
+                    Ok(())
+                })
+            })
+        };
+        run("CREATE TABLE a (n INTEGER)", false).await.unwrap();
+        let (broken, whole) =
+            tokio::join!(run("INSERT INTO a VALUES (1)", true), run("INSERT INTO a VALUES (2)", false));
+        assert!(matches!(broken, Err(StoreError::Broken { job }) if job.contains("a_job_that_panics")), "{broken:?}");
+        whole.unwrap();
+        let rows = query::all(store.reader(), "SELECT n FROM a", []).await.unwrap();
+        assert_eq!(rows.iter().map(|row| row.try_get_by_index::<i64>(0).unwrap()).collect::<Vec<_>>(), [2]);
+        let read = store.to_its_end(async { Err::<(), Fault>(panics()) }).await;
+        assert!(matches!(read, Err(StoreError::Broken { .. })), "{read:?}");
+        store.close().await;
+    }
+
+    fn panics() -> Fault {
+        panic!("broken")
+    }
 }

@@ -14,7 +14,7 @@ use domain::ctx::Scope;
 use domain::error::StoreError;
 use domain::execution::ExecutionRef;
 use domain::ids::{SandboxId, VersionId};
-use domain::sandbox::{IssuedCredential, RevokedBecause, Sandbox, SandboxRecords, SandboxState};
+use domain::sandbox::{GRACE, IssuedCredential, LONGEST_TTL, RevokedBecause, Sandbox, SandboxRecords, SandboxState};
 
 /// Ids in one statement at most.
 const MOST_AT_ONCE: usize = 500;
@@ -31,8 +31,12 @@ pub(super) async fn open(
     // Whoever opens one for the tenant holds its row: of two at one time the second counts the first.
     execute(transaction, "UPDATE tenant SET name = name WHERE id = ?", [id(execution.tenant_id)]).await?;
     // The first read of this transaction: what it sees is from behind that lock.
-    let sql = "SELECT COUNT(*) AS taken FROM sandbox WHERE tenant_id = ? AND state IN (?, ?, ?) AND id <> ?";
-    let values = [id(execution.tenant_id)].into_iter().chain(THERE.map(name)).chain([id(sandbox.id)]);
+    // One whose server had to remove it long ago takes no place, also while nobody can ask that server.
+    let sql = "SELECT COUNT(*) AS taken FROM sandbox WHERE tenant_id = ? AND state IN (?, ?, ?) AND id <> ? \
+               AND COALESCE(expires_at, created_at + ?) > ?";
+    let longest = Timestamp::from_micros(0).plus(LONGEST_TTL);
+    let taking = [id(sandbox.id), time(longest), time(sandbox.created_at.minus(GRACE))];
+    let values = [id(execution.tenant_id)].into_iter().chain(THERE.map(name)).chain(taking);
     let taken: u32 = match one(transaction, sql, values).await? {
         Some(row) => Row { table: "sandbox", row: &row }.int("taken")?,
         None => 0,
@@ -107,18 +111,24 @@ async fn revoke_all(
     execute(transaction, &sql, values).await.map(|_| ())
 }
 
-/// Sandboxes that are to be removed, or whose execution has ended, or whose claim did not take them over; of every tenant.
-/// A claim takes over in the commit that begins its attempt, and nobody knows before that what it will take.
-pub(super) async fn strays<C: ConnectionTrait>(db: &C, limit: u32) -> Result<Vec<(ExecutionRef, Sandbox)>, Fault> {
+/// Sandboxes that are to be removed, or whose execution has ended, or whose claim did not take them over; of every tenant,
+/// a page in the order of their ids. A claim takes over in the commit that begins its attempt, and nobody knows before
+/// that what it will take.
+pub(super) async fn strays<C: ConnectionTrait>(
+    db: &C,
+    after: Option<SandboxId>,
+    limit: u32,
+) -> Result<Vec<(ExecutionRef, Sandbox)>, Fault> {
     let columns = SANDBOX_COLUMNS.map(|column| format!("s.{column}")).join(", ");
     let sql = format!(
         "SELECT {columns} FROM sandbox s JOIN execution e ON e.tenant_id = s.tenant_id AND e.id = s.execution_id \
          WHERE s.state IN (?, ?, ?) AND (e.open_since IS NULL OR s.state = ? OR (s.epoch < e.lease_epoch AND EXISTS \
          (SELECT 1 FROM node_attempt a WHERE a.tenant_id = e.tenant_id AND a.execution_id = e.id \
-         AND a.epoch = e.lease_epoch))) \
-         ORDER BY s.created_at, s.id LIMIT ?"
+         AND a.epoch = e.lease_epoch))) AND s.id > ? \
+         ORDER BY s.id LIMIT ?"
     );
-    let values = THERE.map(name).into_iter().chain([name(SandboxState::KillPending), i64::from(limit).into()]);
+    let after = after.map_or_else(|| "".into(), id);
+    let values = THERE.map(name).into_iter().chain([name(SandboxState::KillPending), after, i64::from(limit).into()]);
     let rows = all(db, &sql, values).await?;
     rows.iter()
         .map(|row| {

@@ -6,7 +6,7 @@ use sea_orm::{QueryResult, Value};
 use super::fault::Fault;
 use super::query::{all, marks, one};
 use super::rows::{Row, id};
-use super::{SqlStore, executions, inbox, sandboxes, starts, stopped};
+use super::{SqlStore, executions, inbox, sandboxes, starts};
 use domain::artifact::Artifact;
 use domain::clock::Timestamp;
 use domain::ctx::{Page, PageRequest, Scope};
@@ -72,8 +72,7 @@ impl ExecutionReader for SqlStore {
 
     async fn transcript(&self, execution: ExecutionRef) -> Result<Vec<IterationRecord>, StoreError> {
         let store = self.clone();
-        let read = self.to_its_end(async move { transcript(&store, execution).await }).await;
-        Ok(read.ok_or_else(stopped)??)
+        self.to_its_end(async move { transcript(&store, execution).await }).await
     }
 
     async fn loop_overrides(&self, execution: ExecutionRef) -> Result<Vec<LoopOverride>, StoreError> {

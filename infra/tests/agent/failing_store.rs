@@ -143,6 +143,6 @@ around_every_method! {
     append(commits: &[Commit]) -> Vec<bool>;
     fence(execution: ExecutionRef) -> Option<Fence>;
     add_command(execution: ExecutionRef, command: &Command) -> ();
-    stray_sandboxes(limit: u32) -> Vec<(ExecutionRef, Sandbox)>;
+    stray_sandboxes(after: Option<SandboxId>, limit: u32) -> Vec<(ExecutionRef, Sandbox)>;
     sandbox_gone(execution: ExecutionRef, id: SandboxId) -> ();
 }

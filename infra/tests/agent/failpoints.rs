@@ -177,30 +177,12 @@ async fn add_command(stage: &Stage, execution: ExecutionRef, command: &Command) 
 /// What the reaper does, until nothing is left to do.
 pub async fn sweep(stage: &Stage) {
     loop {
-        let Ok(strays) = stage.ports.executions.stray_sandboxes(10).await else {
-            stage.store.heal();
-            continue;
-        };
-        if strays.is_empty() {
+        let strays = stage.ports.executions.stray_sandboxes(None, 1).await;
+        if strays.as_ref().is_ok_and(Vec::is_empty) {
             return;
         }
-        for (execution, sandbox) in strays {
-            let target = domain::sandbox::SandboxTarget {
-                tier: sandbox.tier,
-                base_url: String::new(),
-                api_key: None,
-                allow_plaintext: false,
-                endpoint_hosts: Vec::new(),
-                route: domain::resource::SandboxRoute::Direct,
-                secure_access: false,
-                secure_runtime: domain::resource::SecureRuntime::Runc,
-                egress: None,
-            };
-            if stage.ports.sandboxes.terminate(&target, sandbox.id, sandbox.remote_id.as_deref()).await.is_ok()
-                && stage.ports.executions.sandbox_gone(execution, sandbox.id).await.is_err()
-            {
-                stage.store.heal();
-            }
+        if strays.is_err() || domain::agent::sweep(&stage.ports).await.is_err() {
+            stage.store.heal();
         }
     }
 }

@@ -112,8 +112,12 @@ impl ExecutionStore for Fused<dyn ExecutionStore> {
         pass!(self, add_command(execution, command))
     }
 
-    async fn stray_sandboxes(&self, limit: u32) -> Result<Vec<(ExecutionRef, Sandbox)>, StoreError> {
-        pass!(self, stray_sandboxes(limit))
+    async fn stray_sandboxes(
+        &self,
+        after: Option<SandboxId>,
+        limit: u32,
+    ) -> Result<Vec<(ExecutionRef, Sandbox)>, StoreError> {
+        pass!(self, stray_sandboxes(after, limit))
     }
 
     async fn sandbox_gone(&self, execution: ExecutionRef, id: SandboxId) -> Result<(), StoreError> {

@@ -11,6 +11,7 @@ mod failpoints;
 mod fallbacks;
 mod follows;
 mod fused_ports;
+mod lifetimes;
 mod limits;
 mod loop_policies;
 mod loop_rules;

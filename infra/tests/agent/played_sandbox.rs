@@ -28,6 +28,8 @@ pub struct PlayedSandbox {
     reads: Mutex<Vec<String>>,
     meeting: Barrier,
     is_stuck: AtomicBool,
+    is_away: AtomicBool,
+    keeps_credentials: AtomicBool,
     gate: Semaphore,
     /// Commands that wait at the gate, and the most that ever did.
     waiting: Mutex<(usize, usize)>,
@@ -50,6 +52,8 @@ impl PlayedSandbox {
             reads: Mutex::default(),
             meeting: Barrier::new(MEETING),
             is_stuck: AtomicBool::new(false),
+            is_away: AtomicBool::new(false),
+            keeps_credentials: AtomicBool::new(false),
             gate: Semaphore::new(0),
             waiting: Mutex::default(),
             background: PlayedBackground::default(),
@@ -67,6 +71,21 @@ impl PlayedSandbox {
     /// The next removal fails.
     pub fn stick(&self) {
         self.is_stuck.store(true, Ordering::Release);
+    }
+
+    /// From here on the server answers nobody who wants to remove something.
+    pub fn go_away(&self, is_away: bool) {
+        self.is_away.store(is_away, Ordering::Release);
+    }
+
+    /// The next removal of credentials fails.
+    pub fn hold_credentials(&self) {
+        self.keeps_credentials.store(true, Ordering::Release);
+    }
+
+    /// Makes one that somebody had asked for long ago.
+    pub fn make_late(&self, id: SandboxId) {
+        self.live.lock().unwrap().insert(id.to_string(), PlayedFiles::default());
     }
 
     /// Paths of the credentials that lie in sandboxes.
@@ -346,6 +365,10 @@ impl SandboxRuntime for PlayedSandbox {
     }
 
     async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        if self.keeps_credentials.swap(false, Ordering::AcqRel) {
+            let message = "it holds on".to_owned();
+            return Err(SandboxError { code: "credential_not_removed", message, sandbox_lost: true });
+        }
         for name in names {
             self.credentials.lock().unwrap().remove(&format!("/dev/shm/{}/{name}", sandbox.setting.call.unwrap()));
         }
@@ -362,6 +385,10 @@ impl SandboxRuntime for PlayedSandbox {
         if self.is_stuck.swap(false, Ordering::AcqRel) {
             let message = "it holds on".to_owned();
             return Err(SandboxError { code: "STUCK", message, sandbox_lost: false });
+        }
+        if self.is_away.load(Ordering::Acquire) {
+            let message = "nobody answers".to_owned();
+            return Err(SandboxError { code: "SANDBOX_UNAVAILABLE", message, sandbox_lost: true });
         }
         self.live.lock().unwrap().remove(&id.to_string());
         Ok(())

@@ -229,7 +229,7 @@ async fn an_idle_sandbox_is_given_up_and_the_next_tool_gets_its_workspace() {
     };
     let watch = async {
         until("its end", async || states().await == [SandboxState::KillPending]).await;
-        let strays = stage.ports.executions.stray_sandboxes(10).await.unwrap();
+        let strays = stage.ports.executions.stray_sandboxes(None, 10).await.unwrap();
         assert_eq!(strays.len(), 1, "the reaper finds it while the execution runs");
         stage.model.release();
     };

@@ -363,6 +363,16 @@ impl Stage {
         assert!(connection.execute_raw(statement).await.unwrap().rows_affected() > 0, "it has no tool call");
     }
 
+    /// This much time passes for the sandboxes of an execution.
+    pub async fn age_sandboxes(&self, execution: ExecutionRef, by: Duration) {
+        let sql = "UPDATE sandbox SET created_at = created_at - ?, expires_at = expires_at - ? WHERE execution_id = ?";
+        let by = i64::try_from(by.as_micros()).unwrap();
+        let connection = self.sql.connection();
+        let values = [by.into(), by.into(), execution.id.to_string().into()];
+        let statement = Statement::from_sql_and_values(connection.get_database_backend(), sql, values);
+        assert!(connection.execute_raw(statement).await.unwrap().rows_affected() > 0, "it has no sandbox");
+    }
+
     /// One of the execution's commands was started, and its id was never stored.
     pub async fn forget_a_command(&self, execution: ExecutionRef) {
         let sql = "UPDATE tool_call SET command_id = NULL WHERE execution_id = ? AND ordinal = 0";

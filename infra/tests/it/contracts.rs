@@ -64,6 +64,7 @@ contracts! {
     ],
     sandboxes: [
         a_tenant_has_as_many_sandboxes_as_it_may,
+        an_overdue_sandbox_takes_no_place,
         sandboxes_that_open_at_one_time_are_counted,
         issued_credentials_end_with_their_sandbox,
     ],

@@ -199,7 +199,7 @@ async fn apply(ports: &Ports, home: &Home, operation: &Operation) -> String {
         Operation::Append(commits) => text(ports.executions.append(commits).await),
         Operation::Command(execution, command) => text(ports.executions.add_command(*execution, command).await),
         Operation::SandboxGone(sandbox) => {
-            let strays = ports.executions.stray_sandboxes(100).await.unwrap();
+            let strays = ports.executions.stray_sandboxes(None, 100).await.unwrap();
             for (execution, _) in strays.iter().filter(|(_, stray)| stray.id == sandbox.id) {
                 ports.executions.sandbox_gone(*execution, sandbox.id).await.unwrap();
             }

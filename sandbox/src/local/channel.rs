@@ -24,13 +24,6 @@ pub struct Channel {
     control: UnixStream,
 }
 
-/// A command that was handed to its supervisor.
-pub struct Running {
-    pub operation: UnixStream,
-    pub stdout: pipe::Receiver,
-    pub stderr: pipe::Receiver,
-}
-
 impl Channel {
     pub fn new(control: std::os::unix::net::UnixStream) -> io::Result<Self> {
         control.set_nonblocking(true)?;
@@ -91,18 +84,9 @@ impl Channel {
         answer(&mut operation).await
     }
 
-    /// Opens a command with pipes for its output.
-    pub async fn execute(&self, request: &Request) -> io::Result<Running> {
-        let (stdout, stdout_writer) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, stderr_writer) = pipe_with(PipeFlags::CLOEXEC)?;
-        for writer in [&stdout_writer, &stderr_writer] {
-            // The command has another user id and may open its own output again, as /dev/stderr.
-            rustix::fs::fchmod(writer, Mode::from_raw_mode(0o666))?;
-        }
-        let operation = self.hand_over(request, &[stdout_writer, stderr_writer]).await?;
-        let stdout = pipe::Receiver::from_owned_fd(stdout)?;
-        let stderr = pipe::Receiver::from_owned_fd(stderr)?;
-        Ok(Running { operation, stdout, stderr })
+    /// Opens a command that writes its standard output and error into these.
+    pub async fn execute(&self, request: &Request, output: &[OwnedFd; 2]) -> io::Result<UnixStream> {
+        self.hand_over(request, output).await
     }
 
     async fn hand_over(&self, request: &Request, pipes: &[OwnedFd]) -> io::Result<UnixStream> {
@@ -125,10 +109,18 @@ impl Channel {
     }
 }
 
+/// A pipe for the output of a command, which holds its end for writing alone once that was handed over and dropped here.
+pub fn output_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    // The command has another user id and may open its own output again, as /dev/stderr.
+    rustix::fs::fchmod(&writer, Mode::from_raw_mode(0o666))?;
+    Ok((pipe::Receiver::from_owned_fd(reader)?, writer))
+}
+
 fn checked_listener(descriptor: OwnedFd, port: u16) -> io::Result<TcpListener> {
     let is_listening = sockopt::socket_acceptconn(&descriptor)?;
     let listener = std::net::TcpListener::from(descriptor);
-    let expected = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let expected = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
     if !is_listening || listener.local_addr()? != expected {
         return Err(io::Error::other("the init handed over another socket than it should"));
     }

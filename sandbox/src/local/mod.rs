@@ -41,4 +41,5 @@ pub use error::Error;
 pub use init::init_main;
 pub use protocol::INIT_SUBCOMMAND;
 pub use runtime::{Runtime, RuntimeOptions, bind};
+pub use spawn::PROGRAM_PATH;
 pub use try_out::{TriedOut, try_out};

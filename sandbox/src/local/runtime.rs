@@ -1,7 +1,7 @@
 //! Starting and stopping the local runtime.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::serve::ListenerExt;
@@ -16,6 +16,7 @@ use super::error::Error;
 use super::registry::Registry;
 use super::sandbox::watch_process;
 use super::server::{self, Shared};
+use super::spawn::PROGRAM_PATH;
 use super::state_dir::StateDir;
 
 /// How to start the local runtime.
@@ -48,7 +49,7 @@ pub async fn bind(options: RuntimeOptions) -> Result<Runtime, Error> {
     if options.api_key.expose_secret().is_empty() {
         return Err(Error::EmptyKey);
     }
-    if !["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|path| PathBuf::from(path).join("bwrap").exists()) {
+    if !PROGRAM_PATH.split(':').any(|path| Path::new(path).join("bwrap").exists()) {
         return Err(Error::NoBubblewrap);
     }
     raise_open_files();

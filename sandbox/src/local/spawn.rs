@@ -25,6 +25,8 @@ use super::limits::Limits;
 use super::seccomp::{self, Uncounted};
 use super::sys::{self, Prelude, Storage};
 
+/// Where the runtime looks for bubblewrap, and sandboxes for their programs, whatever the environment says.
+pub const PROGRAM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Host user ids that belong to sandboxes of a runtime that runs as root.
 const UID_RANGE: std::ops::Range<u32> = 210_000..275_000;
 
@@ -113,7 +115,7 @@ impl Spawner {
         command.arg("--args").arg(std::os::fd::AsRawFd::as_raw_fd(&arguments).to_string());
         command.arg("--").args(bwrap_args::command(&plan)?);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(diagnostics.try_clone()?);
-        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        command.env_clear().env("PATH", PROGRAM_PATH);
         let mut inherited = vec![arguments, OwnedFd::from(inner)];
         inherited.extend(filters);
         inherited.extend(generated);

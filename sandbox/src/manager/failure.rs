@@ -16,6 +16,7 @@ pub(super) fn failure(error: &Error) -> SandboxError {
         ErrorClass::Caller if is_unknown_image(error) => ("IMAGE_NOT_AVAILABLE", false),
         ErrorClass::Caller if matches!(error, Error::CommandTooLong { .. }) => ("COMMAND_TOO_LONG", false),
         ErrorClass::Caller => ("SANDBOX_REJECTED", false),
+        ErrorClass::Security if matches!(error, Error::PlaintextRefused { .. }) => ("plaintext_refused", false),
         ErrorClass::Security => ("SANDBOX_ENDPOINT_REFUSED", false),
         ErrorClass::Access => ("SANDBOX_CREDENTIALS", false),
         ErrorClass::Missing => ("SANDBOX_LOST", true),
@@ -114,6 +115,8 @@ mod tests {
         let shown = failure(&unknown);
         assert_eq!((shown.code, shown.sandbox_lost), ("SANDBOX_PROTOCOL_UNSUPPORTED", false));
         assert!(shown.message.contains("9.0.0"));
+        let plain = failure(&Error::PlaintextRefused { host: "example.com".to_owned() });
+        assert_eq!((plain.code, plain.sandbox_lost), ("plaintext_refused", false));
         let long = failure(&Error::CommandTooLong { bytes: 200_000, limit: 131_071 });
         assert_eq!((long.code, long.sandbox_lost), ("COMMAND_TOO_LONG", false));
     }

@@ -4,9 +4,10 @@
 //! close it is refused before anything is made there.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 use domain::resource::{EgressEnforcement, SandboxNetwork, SandboxProfileSpec, SandboxTier, SecureRuntime};
-use domain::sandbox::{EgressAttempt, EgressAttempts, EgressVerdict, SandboxError, SandboxTarget, Setting};
+use domain::sandbox::{CallMark, EgressAttempt, EgressAttempts, EgressVerdict, SandboxError, SandboxTarget, Setting};
 
 use super::failure::failure;
 use crate::opensandbox::{
@@ -104,8 +105,8 @@ pub(super) fn proxy(info: &SandboxInfo) -> Option<String> {
 /// What programs tried to reach behind this place.
 pub(super) async fn attempts(remote: &Sandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
     let Attempts { attempts, next } = remote.egress_attempts(after).await.map_err(|error| failure(&error))?;
-    let attempts = attempts.into_iter().map(|Attempt { user, host, port, is_allowed, reason }| EgressAttempt {
-        call: user.and_then(|user| user.parse().ok()),
+    let attempts = attempts.into_iter().map(|Attempt { via, host, port, is_allowed, reason }| EgressAttempt {
+        call: via.and_then(mark_of),
         host,
         port,
         verdict: if is_allowed { EgressVerdict::Allowed } else { EgressVerdict::Denied },
@@ -114,13 +115,13 @@ pub(super) async fn attempts(remote: &Sandbox, after: u64) -> Result<EgressAttem
     Ok(EgressAttempts { attempts: attempts.collect(), next })
 }
 
-/// The variables that programs of a call get from the profile, from its credentials, and for the proxy. The call is the
-/// proxy's user, so that it knows whose an attempt is.
+/// The variables that programs of a call get from the profile, from its credentials, and for the proxy. Each call has an
+/// address of its own for the proxy, so that whose an attempt is shows for programs, too, that know no user of a proxy.
 pub(super) fn environment(setting: &Setting, proxy: Option<&str>) -> BTreeMap<String, String> {
     let mut environment = setting.environment.clone();
     if let Some(port) = proxy.and_then(|proxy| proxy.strip_prefix(PROXY_BASE)) {
-        let user = setting.call.map(|call| format!("{call}:x@")).unwrap_or_default();
-        let url = format!("http://{user}127.0.0.1:{port}");
+        let address = setting.call.map_or(Ipv4Addr::LOCALHOST, |call| address_of(CallMark::of(call)));
+        let url = format!("http://{address}:{port}");
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
             environment.insert(name.to_owned(), url.clone());
         }
@@ -131,6 +132,19 @@ pub(super) fn environment(setting: &Setting, proxy: Option<&str>) -> BTreeMap<St
     environment
 }
 
+/// Every address of 127.0.0.0/8 is the sandbox's own loopback. One of a call is odd and within 127.64.0.0/10, and so
+/// never 127.0.0.1, nor a broadcast address.
+const CALL_ADDRESSES: u32 = 0x7f40_0001;
+
+fn address_of(mark: CallMark) -> Ipv4Addr {
+    Ipv4Addr::from_bits(CALL_ADDRESSES | mark.bits() << 1)
+}
+
+fn mark_of(address: Ipv4Addr) -> Option<CallMark> {
+    let mark = CallMark::new((address.to_bits() & !CALL_ADDRESSES) >> 1);
+    (address_of(mark) == address).then_some(mark)
+}
+
 /// Nothing was asked of the server: what is wanted cannot be had there.
 pub(super) fn refused(code: &'static str, why: &str) -> SandboxError {
     SandboxError { code, message: why.to_owned(), sandbox_lost: false }
@@ -139,7 +153,7 @@ pub(super) fn refused(code: &'static str, why: &str) -> SandboxError {
 #[cfg(test)]
 mod tests {
     use domain::ids::ResourceId;
-    use domain::resource::SandboxRoute;
+    use domain::testing::plain_target;
 
     use super::*;
 
@@ -150,17 +164,8 @@ mod tests {
         (runtime, egress): (SecureRuntime, Option<EgressEnforcement>),
         network: SandboxNetwork,
     ) -> Result<Option<NetworkPolicy>, &'static str> {
-        let target = SandboxTarget {
-            tier,
-            base_url: "https://sandboxes.example".to_owned(),
-            api_key: None,
-            allow_plaintext: false,
-            endpoint_hosts: Vec::new(),
-            route: SandboxRoute::Direct,
-            secure_access: false,
-            secure_runtime: runtime,
-            egress,
-        };
+        let plain = plain_target(tier, "https://sandboxes.example");
+        let target = SandboxTarget { secure_runtime: runtime, egress, ..plain };
         let profile = SandboxProfileSpec {
             connection_id: ResourceId::from_bits(1),
             image: "vitrine/code".to_owned(),
@@ -221,14 +226,21 @@ mod tests {
     }
 
     #[test]
-    fn the_proxy_knows_the_call_by_its_user() {
+    fn the_proxy_knows_the_call_by_its_address() {
         let call = domain::ids::ToolCallId::from_bits(7);
         let declared = ("RUST_LOG".to_owned(), "info".to_owned());
         let setting = Setting { call: Some(call), environment: [declared].into(), ..Setting::default() };
         let environment = environment(&setting, Some("http://127.0.0.1:3128"));
-        assert_eq!(environment["HTTPS_PROXY"], format!("http://{call}:x@127.0.0.1:3128"));
+        assert_eq!(environment["HTTPS_PROXY"], "http://127.64.0.15:3128");
         assert_eq!((environment["NO_PROXY"].as_str(), environment["RUST_LOG"].as_str()), ("", "info"));
         assert!(!super::environment(&setting, None).contains_key("HTTP_PROXY"));
+        for bits in [0, 1, 7, 0x1f_ffff] {
+            let mark = CallMark::new(bits);
+            assert_eq!(mark_of(address_of(mark)), Some(mark));
+        }
+        for other in ["127.0.0.1", "127.64.0.2", "127.128.0.1", "126.64.0.1", "10.64.0.1"] {
+            assert_eq!(mark_of(other.parse().unwrap()), None, "{other}");
+        }
     }
 
     /// Seed 003: a sidecar that allows, or that only answers names, is refused before anything runs.

@@ -2,6 +2,8 @@
 //!
 //! Rule: other servers do not have this; their answer is no error of the sandbox.
 
+use std::net::Ipv4Addr;
+
 use http::Method;
 use serde::Deserialize;
 
@@ -17,8 +19,8 @@ const MAX_HOST_CHARS: usize = 253;
 /// One try to reach a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The proxy's user, which a program gives itself.
-    pub user: Option<String>,
+    /// The address of its own at which the program asked the proxy.
+    pub via: Option<Ipv4Addr>,
     /// The host as the program named it.
     pub host: String,
     /// The port.
@@ -47,7 +49,7 @@ struct RawAttempts {
 #[derive(Deserialize)]
 struct RawAttempt {
     sequence: u64,
-    user: Option<String>,
+    via: Option<Ipv4Addr>,
     host: Option<String>,
     port: Option<u16>,
     verdict: String,
@@ -66,7 +68,7 @@ impl RawAttempt {
     fn check(self) -> Attempt {
         let bounded = |text: String, most: usize| text.chars().filter(|c| !c.is_control()).take(most).collect();
         Attempt {
-            user: self.user.map(|user| bounded(user, MAX_WORD_CHARS)),
+            via: self.via,
             host: bounded(self.host.unwrap_or_default(), MAX_HOST_CHARS),
             port: self.port,
             is_allowed: self.verdict == "allowed",
@@ -94,11 +96,12 @@ mod tests {
     fn what_a_program_names_is_bounded_and_its_place_is_the_last_that_was_read() {
         let host = "h".repeat(1000);
         let raw = format!(
-            r#"{{"attempts":[{{"sequence":4,"at":"x","user":"tcl_1","method":"CONNECT","host":"{host}","port":443,"verdict":"allowed","reason":null}},
-                {{"sequence":9,"user":null,"host":"a\u0007b","port":null,"verdict":"new","reason":"not_listed"}}],"next":9,"bytes":{{}}}}"#
+            r#"{{"attempts":[{{"sequence":4,"at":"x","via":"127.64.0.3","method":"CONNECT","host":"{host}","port":443,"verdict":"allowed","reason":null}},
+                {{"sequence":9,"host":"a\u0007b","port":null,"verdict":"new","reason":"not_listed"}}],"next":9,"bytes":{{}}}}"#
         );
         let Attempts { attempts, next } = serde_json::from_str::<RawAttempts>(&raw).unwrap().check();
         assert_eq!((next, attempts[0].host.len(), attempts[0].is_allowed), (9, 253, true));
+        assert_eq!((attempts[0].via, attempts[1].via), (Some(Ipv4Addr::new(127, 64, 0, 3)), None));
         // What is not plainly allowed is shown as denied.
         assert_eq!((attempts[1].host.as_str(), attempts[1].is_allowed), ("ab", false));
     }

@@ -2,7 +2,8 @@
 //!
 //! 1. Once per sandbox, a probe tells how output is sent. Where it is not sent whole, it goes to files that are read.
 //! 2. The command is sent, once: when its answer is lost, `OutcomeUnknown` says so.
-//! 3. Events are read up to the terminal one, never to the end of the body; each output waits for the sink.
+//! 3. Events are read up to the terminal one, never to the end of the body. Output that arrived together is given to the sink
+//!    together, and waits for it: a program's line may be an event of its own, and the sink's work is by the piece.
 //! 4. Beside that, one future waits for cancel or the time limit, interrupts the command, and gives it a grace.
 //!
 //! Rule: only a terminal event makes an end known. Dropping the future does not stop the command; cancelling it does.
@@ -19,12 +20,14 @@ use tokio_util::sync::CancellationToken;
 use super::command::{CommandEnd, CommandOutcome, CommandRequest, CommandStatus, check_command_id, check_lengths};
 use super::command_stream::{CommandStream, Next};
 use super::error::Error;
-use super::output::{Joiner, OutputSink, OutputWire};
+use super::output::{Joiner, OutputSink, OutputStream, OutputWire};
 use super::output_files::OutputFiles;
 use super::sandbox::{Port, Sandbox};
 use super::stream::Event;
 use super::supervise::{Stop, Verdict, Watchdog};
 
+/// Output is given on at this size, however much more has arrived.
+const PIECE_BYTES: usize = 64 * 1024;
 /// What a server says that was told of a process's end by nobody.
 const EXIT_CODE_LOST: &str = "no child processes";
 
@@ -63,6 +66,7 @@ impl Sandbox {
             result = run.read(&body, sink) => result,
             () = stop.enforce() => Ok(Finish::Abandoned),
         };
+        run.give(sink).await;
         run.conclude(result, &stop, request.timeout).await
     }
 }
@@ -95,6 +99,8 @@ struct Run<'a> {
     execd: Arc<Port>,
     started: Instant,
     joiner: Joiner,
+    /// Output that the sink has not got yet.
+    gathered: Option<(OutputStream, String)>,
     /// Where the output goes when the wire cannot carry it.
     files: Option<OutputFiles>,
     command_id: watch::Sender<Option<String>>,
@@ -113,6 +119,7 @@ impl<'a> Run<'a> {
             execd,
             started: Instant::now(),
             joiner: Joiner::new(wire),
+            gathered: None,
             files,
             command_id: watch::Sender::new(None),
             unknown_events: 0,
@@ -124,7 +131,9 @@ impl<'a> Run<'a> {
 
     /// Reads to the end of the command, and of its output.
     async fn read(&mut self, body: &Value, sink: &mut dyn OutputSink) -> Result<Finish, Error> {
-        let finish = self.read_events(body, sink).await?;
+        let finish = self.read_events(body, sink).await;
+        self.give(sink).await;
+        let finish = finish?;
         self.is_whole = matches!(finish, Finish::Terminal(_));
         if let Some(files) = &mut self.files {
             self.is_whole &= files.finish(self.sandbox, sink).await;
@@ -146,6 +155,9 @@ impl<'a> Run<'a> {
                 Next::Event(event) => {
                     watchdog.note_life();
                     self.take(event, sink).await;
+                    if stream.is_drained() {
+                        self.give(sink).await;
+                    }
                     // A flood of output must not keep cancel and time limit from being seen.
                     consume_budget().await;
                 }
@@ -185,14 +197,35 @@ impl<'a> Run<'a> {
             }
             Event::Output { stream, text } => {
                 let text = self.joiner.join(stream, text);
-                self.is_lossy |= text.contains(char::REPLACEMENT_CHARACTER);
-                if !text.is_empty() {
-                    sink.output(stream, &text).await;
-                }
+                self.gather(stream, text, sink).await;
             }
             Event::Unknown { .. } | Event::Init { .. } => self.unknown_events += 1,
             Event::Ping | Event::Complete { .. } | Event::Failed { .. } | Event::LateError { .. } => {}
         }
+    }
+
+    /// Puts output behind what is gathered of its stream.
+    async fn gather(&mut self, stream: OutputStream, text: String, sink: &mut dyn OutputSink) {
+        if self.gathered.as_ref().is_some_and(|(gathered, _)| *gathered != stream) {
+            self.give(sink).await;
+        }
+        let size = match &mut self.gathered {
+            Some((_, piece)) => {
+                piece.push_str(&text);
+                piece.len()
+            }
+            none => none.insert((stream, text)).1.len(),
+        };
+        if size >= PIECE_BYTES {
+            self.give(sink).await;
+        }
+    }
+
+    /// Gives what is gathered to the sink.
+    async fn give(&mut self, sink: &mut dyn OutputSink) {
+        let Some((stream, text)) = self.gathered.take().filter(|(_, text)| !text.is_empty()) else { return };
+        self.is_lossy |= text.contains(char::REPLACEMENT_CHARACTER);
+        sink.output(stream, &text).await;
     }
 
     /// What has arrived already, and what arrives within `tail`.
@@ -200,10 +233,14 @@ impl<'a> Run<'a> {
         let deadline = Instant::now() + tail;
         while let Ok(Ok(Next::Event(event))) = timeout_at(deadline, stream.next(tail)).await {
             self.take(event, sink).await;
-            if stream.is_drained() && Instant::now() >= deadline {
-                break;
+            if stream.is_drained() {
+                self.give(sink).await;
+                if Instant::now() >= deadline {
+                    break;
+                }
             }
         }
+        self.give(sink).await;
     }
 
     async fn ask_status(&self) -> Option<CommandStatus> {

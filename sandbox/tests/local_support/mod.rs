@@ -3,6 +3,8 @@
 //! Each test binary uses its own part of this.
 #![expect(dead_code, reason = "every test binary compiles this file and uses only a part of it")]
 
+pub mod origin;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use http::Method;
-use sandbox::opensandbox::{Captured, Client, CommandEnd, CommandOutcome, CommandRequest, Sandbox};
+use sandbox::opensandbox::{
+    Captured, Client, CommandEnd, CommandOutcome, CommandRequest, OutputSink, OutputStream, Sandbox,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +27,36 @@ async fn partial_output_is_kept_and_marked() {
         let (outcome, captured) = run(&sandbox).await;
         assert_eq!((captured.stdout.as_str(), outcome.is_incomplete), ("kept", is_incomplete));
     }
+}
+
+/// Real servers send an event a line. What arrived together is one piece, unless the streams take turns.
+#[tokio::test]
+async fn output_that_arrives_together_is_given_together() {
+    #[derive(Default)]
+    struct Pieces(Vec<(OutputStream, String)>);
+    #[async_trait::async_trait]
+    impl OutputSink for Pieces {
+        async fn output(&mut self, stream: OutputStream, text: &str) {
+            self.0.push((stream, text.to_owned()));
+        }
+    }
+    let line = |kind: &str, text: &str| format!("{}\n\n", json!({"type": kind, "text": text}));
+    let lines = (0..100).map(|number| line("stdout", &format!("{number}\n"))).collect::<String>();
+    let together = format!("{lines}{}{}", line("stderr", "oh\n"), line("stdout", "end"));
+    let fake = Fake::start().await;
+    fake.script([init(), send(together), complete()]);
+    let mut pieces = Pieces::default();
+    let outcome =
+        fake.sandbox().run(&CommandRequest::shell("x"), &mut pieces, &CancellationToken::new()).await.unwrap();
+    let numbers = (0..100).map(|number| format!("{number}\n")).collect::<String>();
+    assert_eq!(outcome.end, CommandEnd::Exited(0));
+    let piece = |stream, text: &str| (stream, text.to_owned());
+    let wanted = [
+        piece(OutputStream::Stdout, &numbers),
+        piece(OutputStream::Stderr, "oh\n"),
+        piece(OutputStream::Stdout, "end"),
+    ];
+    assert_eq!(pieces.0, wanted);
 }
 
 #[tokio::test]

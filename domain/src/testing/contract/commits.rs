@@ -280,19 +280,19 @@ pub async fn stray_sandboxes_are_found_until_they_are_gone(ports: &Ports) {
     let gone = Sandbox { state: SandboxState::Gone, ..gone };
     let changes = [&kept, &old, &gone].map(|sandbox| Change::SaveSandbox(Box::new(sandbox.clone())));
     ports.executions.commit(&samples.commit(fence, 0, changes.to_vec())).await.unwrap();
-    assert_eq!(ports.executions.stray_sandboxes(10).await.unwrap(), []);
+    assert_eq!(ports.executions.stray_sandboxes(None, 10).await.unwrap(), []);
     let begin = vec![Change::StartAttempt { number: 1, started_at: AT }];
     ports.executions.commit(&samples.commit(fence, 0, begin)).await.unwrap();
-    assert_eq!(ports.executions.stray_sandboxes(10).await.unwrap(), [(fence.execution, old.clone())]);
+    assert_eq!(ports.executions.stray_sandboxes(None, 10).await.unwrap(), [(fence.execution, old.clone())]);
 
     let mut end = samples.commit(fence, 1, Vec::new());
     end.progress = Some(samples.ended(AT));
     ports.executions.commit(&end).await.unwrap();
-    assert_eq!(ports.executions.stray_sandboxes(10).await.unwrap().len(), 2);
-    assert_eq!(ports.executions.stray_sandboxes(1).await.unwrap().len(), 1);
+    assert_eq!(ports.executions.stray_sandboxes(None, 10).await.unwrap().len(), 2);
+    assert_eq!(ports.executions.stray_sandboxes(None, 1).await.unwrap().len(), 1);
     ports.executions.sandbox_gone(fence.execution, old.id).await.unwrap();
-    assert_eq!(ports.executions.stray_sandboxes(10).await.unwrap(), [(fence.execution, kept.clone())]);
+    assert_eq!(ports.executions.stray_sandboxes(None, 10).await.unwrap(), [(fence.execution, kept.clone())]);
     let foreign = ExecutionRef { tenant_id: samples.tenant_id(), ..fence.execution };
     ports.executions.sandbox_gone(foreign, kept.id).await.unwrap();
-    assert_eq!(ports.executions.stray_sandboxes(10).await.unwrap().len(), 1);
+    assert_eq!(ports.executions.stray_sandboxes(None, 10).await.unwrap().len(), 1);
 }

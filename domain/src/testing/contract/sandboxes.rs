@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 use crate::error::StoreError;
 use crate::execution::{Change, Fence};
-use crate::sandbox::{IssuedCredential, RevokedBecause, Sandbox, SandboxState};
+use crate::sandbox::{GRACE, IssuedCredential, LONGEST_TTL, RevokedBecause, Sandbox, SandboxState};
 use crate::testing::samples::LAST_MOMENT_OF_A_DAY as AT;
 use crate::testing::{Home, Ports, Samples};
 
@@ -66,6 +66,27 @@ pub async fn a_tenant_has_as_many_sandboxes_as_it_may(ports: &Ports) {
     }
     ports.executions.sandbox_gone(first.execution, one.id).await.unwrap();
     open(ports, &samples, &mut second, &two, 1).await.unwrap();
+}
+
+/// One that its server had to remove long ago is not counted, whoever says so: the server, or the intent; and a row that
+/// says nothing is counted for as long as any sandbox lives.
+pub async fn an_overdue_sandbox_takes_no_place(ports: &Ports) {
+    let samples = Samples::new(1);
+    let home = samples.home(ports).await;
+    let mut fence = claimed(ports, &samples, &home).await;
+    let first = Sandbox { state: SandboxState::KillPending, remote_id: None, ..samples.sandbox(1, AT) };
+    let silent = Sandbox { expires_at: None, ..first.clone() };
+    for (row, ends_at) in [(&first, first.expires_at.unwrap()), (&silent, AT.plus(LONGEST_TTL))] {
+        write(ports, &samples, &mut fence, Change::SaveSandbox(Box::new(row.clone()))).await.unwrap();
+        let overdue_at = ends_at.plus(GRACE);
+        let just_before = overdue_at.minus(Duration::from_micros(1));
+        assert!(!row.is_overdue(just_before) && row.is_overdue(overdue_at));
+        let early = Sandbox { created_at: just_before, ..intent(&samples) };
+        assert_full(&open(ports, &samples, &mut fence, &early, 1).await);
+        let late = Sandbox { created_at: overdue_at, ..intent(&samples) };
+        open(ports, &samples, &mut fence, &late, 1).await.unwrap();
+        ports.executions.sandbox_gone(fence.execution, late.id).await.unwrap();
+    }
 }
 
 /// Of many that open at one time exactly as many come through as there is room for.

@@ -1,6 +1,7 @@
 //! What code in a sandbox has tried to reach: a bounded list, the oldest entry leaves first.
 
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
@@ -43,10 +44,10 @@ impl Reason {
     }
 }
 
-/// Who wanted what. The user is what the request claims, for want of anything better.
-#[derive(Clone, Debug, Default, Serialize)]
+/// Who wanted what: the address at which it asked says who, as far as programs keep to the one that they were given.
+#[derive(Clone, Debug, Serialize)]
 pub struct Wish {
-    pub user: Option<String>,
+    pub via: Ipv4Addr,
     pub method: &'static str,
     pub host: String,
     pub port: u16,
@@ -54,8 +55,8 @@ pub struct Wish {
 
 impl Wish {
     /// What can be told of a request that cannot be read.
-    pub fn unreadable() -> Self {
-        Self { method: "HTTP", ..Self::default() }
+    pub fn unreadable(via: Ipv4Addr) -> Self {
+        Self { via, method: "HTTP", host: String::new(), port: 0 }
     }
 }
 

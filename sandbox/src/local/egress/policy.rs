@@ -128,7 +128,8 @@ impl Policy {
         let text = |action| if action == Action::Allow { "allow" } else { "deny" };
         let view = |rule: &Rule| RuleView { action: Some(text(rule.action).to_owned()), target: rule.target.clone() };
         PolicyView {
-            egress: (!self.rules.is_empty()).then(|| self.rules.iter().map(view).collect()),
+            // An empty list and not null, which some clients cannot read.
+            egress: Some(self.rules.iter().map(view).collect()),
             default_action: Some(text(self.default_action).to_owned()),
         }
     }

@@ -3,7 +3,7 @@
 //! Rule: there is one answer to the question which host is meant. The target, the Host field and, later, TLS must say
 //! the same; where the length of the body is told twice, or in a way that is not ours, the request is refused.
 
-use data_encoding::BASE64;
+use std::net::Ipv4Addr;
 
 use super::attempts::Wish;
 use super::head::{Head, Malformed};
@@ -23,7 +23,6 @@ const HOP_BY_HOP: [&str; 9] = [
 ];
 /// Fields that the proxy writes itself.
 const OWN: [&str; 2] = ["host", "content-length"];
-const MAX_USER_BYTES: usize = 128;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
@@ -51,12 +50,12 @@ pub enum Body {
 }
 
 /// What the log says about a request, as far as it can be told.
-pub fn wish(head: &Head) -> Wish {
+pub fn wish(head: &Head, via: Ipv4Addr) -> Wish {
     let is_tunnel = head.method == "CONNECT";
     let authority = if is_tunnel { Some(head.target.as_str()) } else { plain_target(&head.target).map(|(at, _)| at) };
     let found = authority.and_then(|text| Host::parse_authority(text, (!is_tunnel).then_some(80)));
     Wish {
-        user: user(head),
+        via,
         method: if is_tunnel { "CONNECT" } else { "HTTP" },
         host: found.as_ref().map(|(host, _)| host.to_string()).unwrap_or_default(),
         port: found.map_or(0, |(_, port)| port),
@@ -150,14 +149,4 @@ fn origin_head(head: &Head, host: &Host, port: u16, path: &str, body: Body) -> S
     }
     text.push_str("connection: close\r\n\r\n");
     text
-}
-
-/// The user of `Proxy-Authorization: Basic`, by which a caller ties its requests to what it does.
-fn user(head: &Head) -> Option<String> {
-    let (scheme, encoded) = head.all("proxy-authorization").next()?.split_once(' ')?;
-    let decoded = BASE64.decode(encoded.trim().as_bytes()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
-    let text = String::from_utf8(decoded).ok()?;
-    let user = text.split(':').next().unwrap_or_default();
-    let is_plain = user.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
-    (!user.is_empty() && user.len() <= MAX_USER_BYTES && is_plain).then(|| user.to_owned())
 }

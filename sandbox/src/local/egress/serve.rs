@@ -1,5 +1,6 @@
 //! Taking connections from a sandbox and answering each of them.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,18 +57,20 @@ pub async fn serve(egress: Arc<Egress>, listener: TcpListener, ended: Cancellati
 
 async fn answer(egress: &Egress, mut stream: TcpStream) {
     let _ = stream.set_nodelay(true);
+    let Ok(SocketAddr::V4(via)) = stream.local_addr() else { return };
+    let via = *via.ip();
     let (reader, writer) = stream.split();
     let mut client = Client { reader: BufReader::new(reader), writer };
     let head = match timeout(HEAD_TIME, Head::read(&mut client.reader)).await {
         Ok(Ok(Some(head))) => head,
         Ok(Ok(None)) => return,
-        Ok(Err(malformed)) => return deny(egress, &mut client, Wish::unreadable(), Refusal::of(malformed)).await,
+        Ok(Err(malformed)) => return deny(egress, &mut client, Wish::unreadable(via), Refusal::of(malformed)).await,
         Err(_) => {
             let refusal = Refusal { status: "408 Request Timeout", ..Refusal::of(Malformed("the head took too long")) };
-            return deny(egress, &mut client, Wish::unreadable(), refusal).await;
+            return deny(egress, &mut client, Wish::unreadable(via), refusal).await;
         }
     };
-    let wish = request::wish(&head);
+    let wish = request::wish(&head, via);
     let wanted = match Request::of(&head) {
         Ok(wanted) => wanted,
         Err(malformed) => return deny(egress, &mut client, wish, Refusal::of(malformed)).await,

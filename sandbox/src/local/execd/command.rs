@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,13 +14,15 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
+use super::output::Wire;
 use super::records::{Ending, Record};
-use super::stream::{self, OnDisconnect, Output, Stream};
+use super::stream::{self, OnDisconnect, Output, Source, Stream};
 use crate::local::bwrap_args::{SANDBOX_GROUP_ID, SANDBOX_USER_ID};
-use crate::local::channel::Running;
+use crate::local::channel::output_pipe;
 use crate::local::error::ApiError;
 use crate::local::protocol::{self, Execute, Failure, FailureKind, FollowUp, Program, Reply, Request};
 use crate::local::sandbox::Sandbox;
@@ -114,13 +117,13 @@ pub async fn foreground(
     session: Option<String>,
     on_disconnect: OnDisconnect,
 ) -> Result<Response, ApiError> {
-    let running = start(sandbox, execute).await?;
-    let (reader, writer) = running.operation.into_split();
+    let ((stdout, out), (stderr, err)) = (output_pipe()?, output_pipe()?);
+    let (reader, writer) = start(sandbox, execute, [out, err]).await?.into_split();
     let record = Arc::new(Record::new(ids::hex_id()?, content, None, writer));
     sandbox.commands.add(Arc::clone(&record));
     tasks.spawn(stream::watch(Arc::clone(sandbox), Arc::clone(&record), reader));
     let (client, body) = mpsc::channel(STREAM_DEPTH);
-    let output = Output::new(running.stdout, running.stderr, sandbox.profile.wire);
+    let output = Output::new(stdout, stderr, sandbox.profile.wire);
     let name = session.unwrap_or_else(|| record.id.clone());
     let reader = Stream::new(client, Arc::clone(&record), on_disconnect, Arc::clone(sandbox));
     tasks.spawn(stream::pump(record, output, name, reader));
@@ -135,20 +138,21 @@ async fn background(
     id: String,
 ) -> Result<Arc<Record>, ApiError> {
     let log = create_log(&sandbox.directory.join(format!("{id}.log")))?;
-    let running = start(sandbox, execute).await?;
-    let (reader, writer) = running.operation.into_split();
+    // One pipe for both streams keeps the order in which the command wrote.
+    let (output, writer) = output_pipe()?;
+    let (reader, writer) = start(sandbox, execute, [writer.try_clone()?, writer]).await?.into_split();
     let record = Arc::new(Record::new(id, content, Some(log), writer));
     sandbox.commands.add(Arc::clone(&record));
     tasks.spawn(stream::watch(Arc::clone(sandbox), Arc::clone(&record), reader));
-    tasks.spawn(stream::store(Arc::clone(&record), Output::new(running.stdout, running.stderr, sandbox.profile.wire)));
+    tasks.spawn(stream::store(Arc::clone(&record), Source::new("stdout", output, Wire::Kept)));
     Ok(record)
 }
 
 /// Hands the command over and returns when its process exists.
-async fn start(sandbox: &Sandbox, execute: Execute) -> Result<Running, ApiError> {
-    let mut running = sandbox.channel.execute(&Request::Execute(execute)).await?;
-    match protocol::receive::<Reply>(&mut running.operation).await? {
-        Reply::Started { .. } => Ok(running),
+async fn start(sandbox: &Sandbox, execute: Execute, pipes: [OwnedFd; 2]) -> Result<UnixStream, ApiError> {
+    let mut operation = sandbox.channel.execute(&Request::Execute(execute), &pipes).await?;
+    match protocol::receive::<Reply>(&mut operation).await? {
+        Reply::Started { .. } => Ok(operation),
         Reply::Failed(Failure { kind: FailureKind::Spawn, message }) => Err(ApiError::runtime(message)),
         Reply::Failed(failure) => Err(ApiError::from_failure(failure)),
         Reply::Exited(_) | Reply::Done { .. } => Err(ApiError::runtime("unexpected answer")),

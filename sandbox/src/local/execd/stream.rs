@@ -81,13 +81,16 @@ pub struct Source {
 
 impl Output {
     pub fn new(stdout: pipe::Receiver, stderr: pipe::Receiver, wire: Wire) -> Self {
-        let stripper = || (wire == Wire::Stripped).then(Stripper::default);
-        let source = |kind, pipe| Source { kind, pipe, lines: Lines::default(), stripper: stripper(), is_open: true };
-        Self { stdout: source("stdout", stdout), stderr: source("stderr", stderr) }
+        Self { stdout: Source::new("stdout", stdout, wire), stderr: Source::new("stderr", stderr, wire) }
     }
 }
 
 impl Source {
+    pub fn new(kind: &'static str, pipe: pipe::Receiver, wire: Wire) -> Self {
+        let stripper = (wire == Wire::Stripped).then(Stripper::default);
+        Self { kind, pipe, lines: Lines::default(), stripper, is_open: true }
+    }
+
     async fn read(&mut self, buffer: &mut [u8]) -> usize {
         let read = self.pipe.read(buffer).await.unwrap_or(0);
         self.is_open = read > 0;
@@ -186,20 +189,17 @@ pub async fn pump(record: Arc<Record>, mut output: Output, name: String, mut str
 }
 
 /// Writes the output of a background command to its log.
-pub async fn store(record: Arc<Record>, mut output: Output) {
+pub async fn store(record: Arc<Record>, mut output: Source) {
     let _logged = record.logged.clone().drop_guard();
     let Some(mut log) = record.log.as_ref().and_then(|log| log.try_clone().ok()).map(Log::new) else { return };
-    let (mut first, mut second) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
+    let mut buffer = vec![0; CHUNK_BYTES];
     loop {
         tokio::select! {
-            read = output.stdout.read(&mut first), if output.stdout.is_open => log.write(&first[..read]),
-            read = output.stderr.read(&mut second), if output.stderr.is_open => log.write(&second[..read]),
+            read = output.read(&mut buffer), if output.is_open => log.write(&buffer[..read]),
             () = record.exited.cancelled() => break,
         }
     }
-    for source in [&mut output.stdout, &mut output.stderr] {
-        source.take_rest(|_, bytes| log.write(bytes));
-    }
+    output.take_rest(|_, bytes| log.write(bytes));
 }
 
 /// The answer whose body is what arrives on the channel.

@@ -218,9 +218,10 @@ fn receive(control: &OwnedFd) -> io::Result<Option<(u8, Vec<OwnedFd>)>> {
     Ok(Some((byte[0], descriptors)))
 }
 
-/// Says that the sandbox is ready, and hands the listening socket of its way out to the runtime.
+/// Says that the sandbox is ready, and hands the listening socket of its way out to the runtime. It is one socket for all
+/// addresses of the sandbox, which has none but those of its loopback: by them callers tell themselves apart.
 fn say_ready(control: &OwnedFd, proxy_port: Option<u16>) -> io::Result<()> {
-    let listener = proxy_port.map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port))).transpose()?;
+    let listener = proxy_port.map(|port| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))).transpose()?;
     let descriptors: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);

@@ -45,9 +45,9 @@ impl Event {
 }
 
 #[derive(Deserialize)]
-struct RawEvent {
-    #[serde(rename = "type")]
-    kind: Option<String>,
+struct RawEvent<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<Cow<'a, str>>,
     text: Option<String>,
     execution_time: Option<Value>,
     error: Option<Value>,
@@ -72,37 +72,35 @@ impl EventDecoder {
     /// Takes the next bytes, and appends the events that they complete.
     pub fn push(&mut self, bytes: &[u8], events: &mut impl Extend<Event>) -> Result<(), FrameTooLong> {
         let last_eid = &mut self.last_eid;
-        self.frames.push(bytes, |frame| events.extend(read_frame(frame, last_eid)))
+        self.frames.push(bytes, |frame| read_frame(frame, last_eid, events))
     }
 
     /// The stream has ended: appends the events that nothing terminated.
     pub fn finish(&mut self, events: &mut impl Extend<Event>) -> Result<(), FrameTooLong> {
         let last_eid = &mut self.last_eid;
-        self.frames.finish(|frame| events.extend(read_frame(frame, last_eid)))
+        self.frames.finish(|frame| read_frame(frame, last_eid, events))
     }
 }
 
-/// The events of a frame: one, unless a server forgot the separator between two.
-fn read_frame(frame: &[u8], last_eid: &mut Option<u64>) -> Vec<Event> {
-    let mut events = Vec::with_capacity(1);
+/// Appends the events of a frame: one, unless a server forgot the separator between two.
+fn read_frame(frame: &[u8], last_eid: &mut Option<u64>, events: &mut impl Extend<Event>) {
     // Bytes that are no UTF-8 cost themselves, not the whole event. To look for them is slower than to see that all are.
     let text = std::str::from_utf8(frame).map_or_else(|_| String::from_utf8_lossy(frame), Cow::Borrowed);
-    for raw in serde_json::Deserializer::from_str(&text).into_iter::<RawEvent>() {
+    for raw in serde_json::Deserializer::from_str(&text).into_iter::<RawEvent<'_>>() {
         let Ok(raw) = raw else {
-            events.push(Event::Unknown { kind: None });
-            break;
+            events.extend([Event::Unknown { kind: None }]);
+            return;
         };
         let eid = raw.eid.as_ref().and_then(Value::as_u64);
         if eid.is_some() && eid <= *last_eid {
             continue;
         }
         *last_eid = eid.or(*last_eid);
-        events.push(read_event(raw));
+        events.extend([read_event(raw)]);
     }
-    events
 }
 
-fn read_event(raw: RawEvent) -> Event {
+fn read_event(raw: RawEvent<'_>) -> Event {
     let text = raw.text.unwrap_or_default();
     match raw.kind.as_deref() {
         Some("init") => Event::Init { id: text },

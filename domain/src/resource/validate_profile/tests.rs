@@ -25,20 +25,6 @@ fn sound_profile() -> SandboxProfileSpec {
     }
 }
 
-fn sound_connection() -> SandboxConnectionSpec {
-    SandboxConnectionSpec {
-        tier: SandboxTier::Remote,
-        base_url: "https://sandboxes.example".to_owned(),
-        credential_id: None,
-        allow_plaintext: false,
-        endpoint_hosts: Vec::new(),
-        route: SandboxRoute::Gateway,
-        secure_access: true,
-        secure_runtime: SecureRuntime::Kata,
-        egress: Some(EgressEnforcement::Sidecar),
-    }
-}
-
 fn shown(faults: Vec<InvalidInput>) -> Vec<String> {
     faults.iter().map(|fault| format!("{} {}", fault.path.join("."), fault.code)).collect()
 }
@@ -49,16 +35,9 @@ fn faults_of(change: impl FnOnce(&mut SandboxProfileSpec)) -> Vec<String> {
     shown(profile(&spec))
 }
 
-fn faults_of_connection(change: impl FnOnce(&mut SandboxConnectionSpec)) -> Vec<String> {
-    let mut spec = sound_connection();
-    change(&mut spec);
-    shown(connection(&spec))
-}
-
 #[test]
 fn what_is_sound_passes() {
     assert_eq!(faults_of(|_| {}), Vec::<String>::new());
-    assert_eq!(faults_of_connection(|_| {}), Vec::<String>::new());
 }
 
 #[test]
@@ -127,6 +106,17 @@ fn lifetimes_users_and_variables_have_bounds() {
 }
 
 #[test]
+fn a_profile_in_which_nothing_could_run_is_refused() {
+    for pids in [0, 4, 6, MIN_PIDS - 1, 32_769] {
+        assert_eq!(faults_of(|spec| spec.pids = pids), ["spec.pids OUT_OF_RANGE"], "{pids}");
+    }
+    assert_eq!(faults_of(|spec| spec.pids = MIN_PIDS), Vec::<String>::new());
+    for image in ["", "vitrine /code", "Vitrine/Code", "a\n"] {
+        assert_eq!(faults_of(|spec| spec.image = image.to_owned()), ["spec.image MALFORMED"], "{image:?}");
+    }
+}
+
+#[test]
 fn credentials_have_a_name_of_their_own_and_a_short_life() {
     for bad in ["", "token", "1A", "A-B", "../A", "LD_X"] {
         let faults = faults_of(|spec| spec.credentials[0].name = bad.to_owned());
@@ -140,58 +130,11 @@ fn credentials_have_a_name_of_their_own_and_a_short_life() {
     assert_eq!(long, ["spec.credentials.0.ttlSeconds OUT_OF_RANGE"]);
 }
 
-/// What seed 003 refuses when it reads its tiers: neither mechanism, and the sidecar under gVisor.
-#[test]
-fn a_server_says_what_keeps_its_sandboxes_from_the_network() {
-    assert_eq!(faults_of_connection(|spec| spec.egress = None), ["spec.egress EGRESS_NOT_DECLARED"]);
-    let gvisor = |spec: &mut SandboxConnectionSpec| spec.secure_runtime = SecureRuntime::Gvisor;
-    assert_eq!(faults_of_connection(gvisor), ["spec.egress EGRESS_IMPOSSIBLE"]);
-    let attested = |spec: &mut SandboxConnectionSpec| {
-        spec.secure_runtime = SecureRuntime::Gvisor;
-        spec.egress = Some(EgressEnforcement::Cni);
-    };
-    assert_eq!(faults_of_connection(attested), Vec::<String>::new());
-}
-
-#[test]
-fn a_key_for_each_sandbox_needs_a_gateway() {
-    let direct = |spec: &mut SandboxConnectionSpec| spec.route = SandboxRoute::Direct;
-    assert_eq!(faults_of_connection(direct), ["spec.secureAccess SECURE_ACCESS_UNREACHABLE"]);
-}
-
-#[test]
-fn nothing_is_declared_of_the_local_runtime() {
-    let faults = faults_of_connection(|spec| spec.tier = SandboxTier::Local);
-    assert_eq!(
-        faults,
-        [
-            "spec.route CONFLICTING",
-            "spec.secureAccess CONFLICTING",
-            "spec.secureRuntime CONFLICTING",
-            "spec.egress CONFLICTING"
-        ]
-    );
-}
-
-#[test]
-fn warnings_say_what_the_operator_allowed() {
-    let mut spec = sound_connection();
-    assert_eq!(spec.warnings(), []);
-    spec.allow_plaintext = true;
-    spec.secure_access = false;
-    spec.egress = Some(EgressEnforcement::Cni);
-    let codes: Vec<_> = spec.warnings().iter().map(|warning| warning.code).collect();
-    assert_eq!(codes, ["PLAINTEXT_ALLOWED", "SECURE_ACCESS_OFF", "EGRESS_BY_CLUSTER"]);
-}
-
-/// Specifications as the first releases stored them.
+/// A specification as the first releases stored it.
 #[test]
 fn what_older_versions_stored_is_read_and_written_as_it_was() {
     let profile = r#"{"connectionId":"ID","image":"vitrine/code","cpuMillis":1000,"memoryBytes":1,"diskBytes":1,"pids":64,"ttlSeconds":900,"network":"NONE","commandTimeoutMs":60000}"#;
     let profile = profile.replace("ID", &ResourceId::from_bits(1).to_string());
     let read: SandboxProfileSpec = serde_json::from_str(&profile).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), profile);
-    let connection = r#"{"tier":"REMOTE","baseUrl":"https://a.example","credentialId":null,"allowPlaintext":false,"endpointHosts":[]}"#;
-    let read: SandboxConnectionSpec = serde_json::from_str(connection).unwrap();
-    assert_eq!(serde_json::to_string(&read).unwrap(), connection);
 }

@@ -1,15 +1,15 @@
-//! Rules that sandbox connections and profiles must meet before they are stored.
+//! Rules that a sandbox profile must meet before it is stored: with what passes, a sandbox can be made and a program run.
 
 use std::collections::BTreeSet;
 
-use super::sandbox::{
-    EgressEnforcement, SandboxConnectionSpec, SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier,
-    SecureRuntime,
-};
-use super::validate::is_http_url;
+use super::image_name::is_image_name;
+use super::sandbox::{SandboxNetwork, SandboxProfileSpec};
 use crate::error::InvalidInput;
 
 const MEBIBYTE: u64 = 1024 * 1024;
+/// The fewest processes with which a program of every language starts. Four stand around each program and keep what it
+/// prints, two are the sandbox's own, Node alone has seven threads, and those of the last program may be ending.
+pub const MIN_PIDS: u32 = 16;
 /// Host names of a profile at most.
 const MAX_HOSTS: usize = 64;
 /// Variables of a profile at most.
@@ -39,62 +39,12 @@ const RESERVED_VARIABLES: &[&str] = &[
 ];
 const RESERVED_PREFIXES: &[&str] = &["XDG_", "LD_", "OPENSANDBOX_", "OPEN_SANDBOX_", "EXECD_", "VITRINE_"];
 
-pub(super) fn connection(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
-    match spec.tier {
-        SandboxTier::Local => local_connection(spec),
-        SandboxTier::Remote => remote_connection(spec),
-    }
-}
-
-/// The local runtime is what it is: nothing about it can be declared.
-fn local_connection(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
-    let declared = [
-        ("route", !spec.route.is_default()),
-        ("secureAccess", spec.secure_access),
-        ("secureRuntime", !spec.secure_runtime.is_default()),
-        ("egress", spec.egress.is_some()),
-    ];
-    let rule = "is known of the local runtime; leave it out";
-    declared
-        .into_iter()
-        .filter(|(_, is_declared)| *is_declared)
-        .map(|(field, _)| InvalidInput::new(["spec", field], "CONFLICTING", rule))
-        .collect()
-}
-
-fn remote_connection(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
-    let mut faults = Vec::new();
-    if !is_http_url(&spec.base_url) {
-        let rule = "must be an http or https URL without user, query or fragment";
-        faults.push(InvalidInput::new(["spec", "baseUrl"], "MALFORMED", rule));
-    }
-    if spec.secure_access && spec.route == SandboxRoute::Direct {
-        let rule = "needs a gateway in the cluster; set route to GATEWAY or SERVER_PROXY, or secureAccess to false";
-        faults.push(InvalidInput::new(["spec", "secureAccess"], "SECURE_ACCESS_UNREACHABLE", rule));
-    }
-    match (spec.egress, spec.secure_runtime) {
-        (None, _) => {
-            let rule = "must say what keeps sandboxes of this server from the network: SIDECAR, or CNI when a rule of \
-                        the cluster does";
-            faults.push(InvalidInput::new(["spec", "egress"], "EGRESS_NOT_DECLARED", rule));
-        }
-        (Some(EgressEnforcement::Sidecar), SecureRuntime::Gvisor) => {
-            let rule = "cannot be SIDECAR with gVisor, which has no network table for it; declare CNI, or choose a \
-                        server with Kata";
-            faults.push(InvalidInput::new(["spec", "egress"], "EGRESS_IMPOSSIBLE", rule));
-        }
-        (Some(EgressEnforcement::Sidecar), SecureRuntime::Runc | SecureRuntime::Kata)
-        | (Some(EgressEnforcement::Cni), _) => {}
-    }
-    faults
-}
-
 pub(super) fn profile(spec: &SandboxProfileSpec) -> Vec<InvalidInput> {
     let ranges = [
         ("cpuMillis", u64::from(spec.cpu_millis), 10, 64_000),
         ("memoryBytes", spec.memory_bytes, 16 * MEBIBYTE, 1024 * 1024 * MEBIBYTE),
         ("diskBytes", spec.disk_bytes, MEBIBYTE, 1024 * 1024 * MEBIBYTE),
-        ("pids", u64::from(spec.pids), 4, 32_768),
+        ("pids", u64::from(spec.pids), u64::from(MIN_PIDS), 32_768),
         ("ttlSeconds", u64::from(spec.ttl_seconds), 60, 86_400),
         ("commandTimeoutMs", u64::from(spec.command_timeout_ms), 100, 3_600_000),
     ];
@@ -105,8 +55,10 @@ pub(super) fn profile(spec: &SandboxProfileSpec) -> Vec<InvalidInput> {
             InvalidInput::new(["spec", field], "OUT_OF_RANGE", format!("must be from {least} to {most}"))
         })
         .collect();
-    if spec.image.trim().is_empty() || spec.image.len() > 255 {
-        faults.push(InvalidInput::new(["spec", "image"], "MALFORMED", "must be an image name of 1 to 255 bytes"));
+    if !is_image_name(&spec.image) {
+        let rule = "must be an image name of at most 255 bytes, in lower case but for its tag, such as vitrine/code or \
+                    registry.example:5000/team/code:1.2";
+        faults.push(InvalidInput::new(["spec", "image"], "MALFORMED", rule));
     }
     let idle = SHORTEST_IDLE_SECONDS..=spec.ttl_seconds;
     if spec.idle_ttl_seconds.is_some_and(|seconds| !idle.contains(&seconds)) {

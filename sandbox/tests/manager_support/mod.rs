@@ -1,0 +1,87 @@
+//! A manager in front of a real runtime, with one sandbox.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domain::ctx::Principal;
+use domain::execution::{CallContext, ExecutionRef};
+use domain::ids::{ExecutionId, PrincipalId, ResourceId, SandboxId, TenantId};
+use domain::resource::{SandboxNetwork, SandboxProfileSpec, SandboxTier};
+use domain::sandbox::{LiveSandbox, SandboxRequest, SandboxRuntime as _};
+use domain::testing::plain_target;
+use sandbox::manager::{LocalTier, SandboxManager};
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use crate::local_support::{Host, KEY};
+
+/// The runtime of a test, as the one of this installation.
+struct Tier(Url);
+
+#[async_trait]
+impl LocalTier for Tier {
+    async fn connection(&self) -> Result<(Url, SecretString), String> {
+        Ok((self.0.clone(), KEY.to_owned().into()))
+    }
+
+    fn refusal(&self, _: TenantId) -> Option<String> {
+        None
+    }
+}
+
+pub struct Stage {
+    pub manager: SandboxManager,
+    pub live: LiveSandbox,
+    pub context: CallContext,
+}
+
+impl Stage {
+    pub async fn new(host: &Host, change: impl FnOnce(&mut SandboxProfileSpec)) -> Self {
+        let manager = manager_of(host);
+        let mut profile = profile();
+        change(&mut profile);
+        let target = plain_target(SandboxTier::Local, "local:");
+        let context = context();
+        let request = SandboxRequest { id: SandboxId::from_bits(7), target, profile };
+        let live = manager.create(&context, &request).await.unwrap();
+        Self { manager, live, context }
+    }
+}
+
+/// Another manager of the same runtime is what a process that was started anew has.
+pub fn manager_of(host: &Host) -> SandboxManager {
+    SandboxManager::new(Arc::new(Tier(host.url.parse().unwrap())))
+}
+
+fn profile() -> SandboxProfileSpec {
+    SandboxProfileSpec {
+        connection_id: ResourceId::from_bits(1),
+        image: "vitrine/code".to_owned(),
+        cpu_millis: 1000,
+        memory_bytes: 1 << 28,
+        disk_bytes: 1 << 26,
+        pids: 64,
+        ttl_seconds: 600,
+        idle_ttl_seconds: None,
+        network: SandboxNetwork::None,
+        network_hosts: Vec::new(),
+        user: None,
+        environment: BTreeMap::new(),
+        credentials: Vec::new(),
+        command_timeout_ms: 600_000,
+    }
+}
+
+pub fn context() -> CallContext {
+    let tenant_id = TenantId::from_bits(1);
+    CallContext {
+        principal: Principal { id: PrincipalId::from_bits(1), tenant_id, project_id: None },
+        execution: ExecutionRef { tenant_id, id: ExecutionId::from_bits(1) },
+        attempt: 1,
+        time_left: Duration::from_secs(600),
+        cancel: CancellationToken::new(),
+    }
+}
