@@ -244,6 +244,23 @@ async fn files_are_written_read_edited_listed_and_searched() -> Result {
     bench.stop()
 }
 
+/// The seeded profile has 64 processes: the programs wait for each other, and their time limits do not run meanwhile.
+#[tokio::test]
+async fn twenty_programs_of_one_reply_all_run() -> Result {
+    let bench = Bench::start().await?;
+    let calls: Vec<_> = (0..20)
+        .map(|number| match number % 2 {
+            0 => call("run_javascript", json!({ "code": format!("console.log({number})") })),
+            _ => call("run_shell", json!({ "command": format!("sleep 0.2 & sleep 0.2 & wait; echo {number}") })),
+        })
+        .collect();
+    let ran = bench.run(json!([calls])).await?;
+    for number in 0..20 {
+        assert_eq!(ran.result(number), format!("{number}\n"));
+    }
+    bench.stop()
+}
+
 /// Edits of one reply run side by side, and none of them is lost.
 #[tokio::test]
 async fn edits_of_one_file_in_one_reply_all_arrive() -> Result {

@@ -26,7 +26,7 @@ pub use model::{
     WhyRefused,
 };
 pub use ports::{OutputSink, SandboxRecords, SandboxRuntime};
-pub use redact::{RedactedStream, Redactor};
+pub use redact::Redactor;
 pub use redacting::RedactingRuntime;
 pub use setting::{Secrets, Setting};
 pub use workspace::{
