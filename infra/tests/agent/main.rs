@@ -6,6 +6,7 @@ mod access;
 mod accounts;
 mod books;
 mod cancels;
+mod cast;
 mod failing_store;
 mod failpoints;
 mod fallbacks;

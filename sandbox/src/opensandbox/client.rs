@@ -1,5 +1,6 @@
 //! A Client speaks the Lifecycle API of one connection.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -254,7 +255,9 @@ impl Client {
         let use_proxy = if self.0.connection.route == Route::ServerProxy { "true" } else { "false" };
         url.query_pairs_mut().append_pair("use_server_proxy", use_proxy);
         let answer: EndpointAnswer = self.read(url).await?.object("endpoint", self.unknown())?;
-        Endpoint::check(&self.0.connection, &answer, wanted)
+        // Also of one that is refused, since the refusal may quote it.
+        answer.headers.iter().flat_map(BTreeMap::values).for_each(|secret| self.0.redactor.learn(secret));
+        Endpoint::check(&self.0.connection, &answer, wanted).map_err(|error| self.0.redactor.refusal(error))
     }
 
     /// Whether keys, code and output leave the machine unencrypted, which an operator must be warned of.

@@ -102,10 +102,6 @@ impl Endpoint {
             .extend(segments);
         Ok(url)
     }
-
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.headers.values().filter_map(|value| value.to_str().ok())
-    }
 }
 
 fn refuse<T>(why: impl Into<String>) -> Result<T, Error> {

@@ -7,10 +7,9 @@ use reqwest::Response;
 use serde::Deserialize;
 
 use super::error::{Error, Reply};
-use super::redact::Redactor;
 use super::sandbox::Sandbox;
 use super::stream::FrameDecoder;
-use super::transport::{Shape, Transport};
+use super::transport::{Shape, SharedRedactor, Transport};
 
 /// The longest line of a watch that is read.
 const MAX_LINE_BYTES: usize = 64 * 1024;
@@ -67,7 +66,7 @@ pub struct MetricsWatch {
     response: Response,
     transport: Transport,
     frames: FrameDecoder,
-    redactor: Redactor,
+    redactor: SharedRedactor,
     found: VecDeque<Vec<u8>>,
     has_ended: bool,
 }

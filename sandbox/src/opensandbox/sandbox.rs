@@ -19,8 +19,7 @@ use super::endpoint::{Endpoint, Wanted};
 use super::error::{Deadline, Error, Reply};
 use super::lifecycle::SandboxInfo;
 use super::output::ExecdWire;
-use super::redact::Redactor;
-use super::transport::{Answer, Call, Transport};
+use super::transport::{Answer, Call, SharedRedactor, Transport};
 
 /// The port of execd in every sandbox.
 pub const EXECD_PORT: u16 = 44772;
@@ -145,9 +144,7 @@ impl Sandbox {
     /// One of its ports, looked up anew.
     pub(super) async fn port(&self, port: u16) -> Result<Port, Error> {
         let endpoint = self.endpoint(port).await?;
-        let mut redactor = Redactor::clone(self.0.client.redactor());
-        endpoint.secrets().for_each(|secret| redactor.add(secret));
-        Ok(Port { endpoint, redactor })
+        Ok(Port { endpoint, redactor: self.0.client.redactor().clone() })
     }
 
     /// A call of execd that is safe to repeat.
@@ -169,7 +166,7 @@ impl Sandbox {
 /// A port of a sandbox at its present address.
 pub(super) struct Port {
     endpoint: Endpoint,
-    pub redactor: Redactor,
+    pub redactor: SharedRedactor,
 }
 
 impl Port {

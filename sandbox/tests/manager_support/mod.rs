@@ -19,12 +19,12 @@ use url::Url;
 use crate::local_support::{Host, KEY};
 
 /// The runtime of a test, as the one of this installation.
-struct Tier(Url);
+struct Tier(Url, String);
 
 #[async_trait]
 impl LocalTier for Tier {
     async fn connection(&self) -> Result<(Url, SecretString), String> {
-        Ok((self.0.clone(), KEY.to_owned().into()))
+        Ok((self.0.clone(), self.1.clone().into()))
     }
 
     fn refusal(&self, _: TenantId) -> Option<String> {
@@ -53,7 +53,12 @@ impl Stage {
 
 /// Another manager of the same runtime is what a process that was started anew has.
 pub fn manager_of(host: &Host) -> SandboxManager {
-    SandboxManager::new(Arc::new(Tier(host.url.parse().unwrap())))
+    manager_at(&host.url, KEY)
+}
+
+/// A manager of whatever is at this address.
+pub fn manager_at(url: &str, key: &str) -> SandboxManager {
+    SandboxManager::new(Arc::new(Tier(url.parse().unwrap(), key.to_owned())))
 }
 
 fn profile() -> SandboxProfileSpec {

@@ -3,6 +3,7 @@
 //! Rule: lines end in CRLF and in nothing else, names are tokens, no value holds a control character, no line is
 //! folded. How long a head may be and how many fields it may have is bounded.
 
+use httparse::Status;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
 pub const MAX_HEAD_BYTES: usize = 16 * 1024;
@@ -53,26 +54,26 @@ impl Head {
 
     fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let text = std::str::from_utf8(bytes).map_err(|_| Malformed("the head holds bytes that are not text"))?;
-        let text = text.strip_suffix("\r\n\r\n").ok_or(Malformed("the head has no end"))?;
-        let mut lines = text.split("\r\n");
-        let mut words = lines.next().unwrap_or_default().split(' ');
-        let (Some(method), Some(target), Some(version), None) =
-            (words.next(), words.next(), words.next(), words.next())
-        else {
+        // Both are forgiven by the parser, and not by every other one.
+        if text.starts_with("\r\n") || text.replace("\r\n", "").contains('\n') {
+            return Err(Malformed("a line of the head is empty or does not end in CRLF"));
+        }
+        let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+        let mut request = httparse::Request::new(&mut fields);
+        match request.parse(bytes).map_err(why)? {
+            Status::Complete(length) if length == bytes.len() => {}
+            Status::Complete(_) | Status::Partial => return Err(Malformed("the head has no end, or two")),
+        }
+        let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
             return Err(Malformed("the first line is not METHOD TARGET VERSION"));
         };
-        let minor = match version {
-            "HTTP/1.1" => 1,
-            "HTTP/1.0" => 0,
-            _ => return Err(Malformed("the version is neither HTTP/1.1 nor HTTP/1.0")),
+        if !target.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Malformed("the target holds a character that it must not"));
+        }
+        let field = |field: &httparse::Header<'_>| {
+            (field.name.to_ascii_lowercase(), String::from_utf8_lossy(field.value).into_owned())
         };
-        if !is_token(method) || target.is_empty() || !target.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Malformed("the first line holds a character that it must not"));
-        }
-        let fields = lines.map(field).collect::<Result<Vec<_>, _>>()?;
-        if fields.len() > MAX_FIELDS {
-            return Err(Malformed("the head has too many fields"));
-        }
+        let fields = request.headers.iter().map(field).collect();
         Ok(Self { method: method.to_owned(), target: target.to_owned(), minor, fields })
     }
 
@@ -93,20 +94,13 @@ impl Head {
 
 const TOO_LONG: Malformed = Malformed("the head is too long");
 
-fn field(line: &str) -> Result<(String, String), Malformed> {
-    let (name, value) = line.split_once(':').ok_or(Malformed("a line of the head has no colon"))?;
-    // White space before the colon or at the start of a line is how one reader is made to see another field.
-    if !is_token(name) {
-        return Err(Malformed("the name of a field holds a character that it must not"));
-    }
-    let is_bad = |c: char| c.is_ascii_control() && c != '\t';
-    if value.contains(is_bad) {
-        return Err(Malformed("the value of a field holds a control character"));
-    }
-    Ok((name.to_ascii_lowercase(), value.trim_matches([' ', '\t']).to_owned()))
-}
-
-fn is_token(text: &str) -> bool {
-    let is_mark = |byte: u8| b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || is_mark(byte))
+fn why(error: httparse::Error) -> Malformed {
+    Malformed(match error {
+        httparse::Error::HeaderName => "the name of a field holds a character that it must not, or has no colon",
+        httparse::Error::HeaderValue => "the value of a field holds a control character",
+        httparse::Error::NewLine => "a line of the head does not end in CRLF",
+        httparse::Error::TooManyHeaders => "the head has too many fields",
+        httparse::Error::Version => "the version is neither HTTP/1.1 nor HTTP/1.0",
+        httparse::Error::Status | httparse::Error::Token => "the first line is not METHOD TARGET VERSION",
+    })
 }

@@ -175,9 +175,33 @@ async fn a_head_that_two_could_read_differently_is_refused() {
         "GET http://a.test/\r\nHost: a.test\r\n\r\n",
         "GET http://a.test/ HTTP/1.1\r\nNoColon\r\n\r\n",
         "GET http://a.test/ HTTP/1.1\r\nHost: a.test",
+        "\r\nGET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n",
+        "\nGET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n",
+        " GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n",
+        "\r\n\r\n",
+        "GET\thttp://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n",
+        "GET http://a.test/ HTTP/1.1 \r\nHost: a.test\r\n\r\n",
+        "GET http://a.test/ HTTP/1.10\r\nHost: a.test\r\n\r\n",
+        "GET http://a.test/ http/1.1\r\nHost: a.test\r\n\r\n",
+        "GET http://a.test/\u{fc} HTTP/1.1\r\nHost: a.test\r\n\r\n",
+        "GET http://a.test/\x7f HTTP/1.1\r\nHost: a.test\r\n\r\n",
+        "G(T http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n",
+        " HTTP/1.1\r\nHost: a.test\r\n\r\n",
+        "GET  HTTP/1.1\r\nHost: a.test\r\n\r\n",
+        "GET http://a.test/ HTTP/1.1\r\n Host: a.test\r\n\r\n",
+        "GET http://a.test/ HTTP/1.1\r\n: a.test\r\n\r\n",
+        "GET http://a.test/ HTTP/1.1\r\nH(st: a.test\r\n\r\n",
+        "GET http://a.test/ HTTP/1.1\r\nH\u{f6}st: a.test\r\n\r\n",
+        "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX: a\x7fb\r\n\r\n",
+        "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX: a\x1bb\r\n\r\n",
+        "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX: a\r\r\n\r\n",
+        "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\n\r\n\r\n",
     ] {
         assert!(head(text).await.is_err(), "{text:?}");
     }
+    let exact = head("GET http://a.test/ HTTP/1.0\r\nX-A: \t a\tb \u{f6} \t\r\nEmpty:\r\n\r\n").await.unwrap();
+    let fields = [("x-a", "a\tb \u{f6}"), ("empty", "")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!((exact.minor, exact.fields.as_slice()), (0, fields.as_slice()));
     let long = format!("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX: {}\r\n\r\n", "x".repeat(20_000));
     assert_eq!(head(&long).await, Err(Malformed("the head is too long")));
     let many = format!("GET http://a.test/ HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(101));
