@@ -339,6 +339,9 @@ impl SandboxError {
     /// Code of a call for a file or directory that the server did not do: its permissions, or what lies on the way to it,
     /// do not allow it.
     pub const PATH_NOT_ACCESSIBLE: &str = "PATH_NOT_ACCESSIBLE";
+    /// Code of the reading of a file that holds a credential's value.
+    pub const SECRET_IN_FILE: &str = "SECRET_IN_FILE";
+
     /// The image does not have a program that is needed.
     pub fn image_lacks(program: &str) -> Self {
         let message = format!(
@@ -347,7 +350,4 @@ impl SandboxError {
         );
         Self { code: "spec_refused", message, sandbox_lost: false }
     }
-
-    /// Code of the reading of a file that holds a credential's value.
-    pub const SECRET_IN_FILE: &str = "SECRET_IN_FILE";
 }

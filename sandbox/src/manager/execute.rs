@@ -99,8 +99,7 @@ fn request(prepared: &Prepared, facts: &ImageFacts, setting: &Setting<'_>) -> Re
     Ok(request)
 }
 
-/// Programs of one sandbox may run side by side: each gets a directory of its own.
-/// A name of its own for a run.
+/// A name for a run. Programs of one sandbox may run side by side: each gets a directory of its own.
 pub(super) fn run_name() -> Result<String, SandboxError> {
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random).map_err(|_| SandboxError {
