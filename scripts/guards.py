@@ -117,8 +117,8 @@ GUARDS = [
     Guard(
         "the redactor: what a program prints",
         "domain/src/sandbox/redacting.rs",
-        "followed.push(text)",
-        "{ let _ = followed.push(text); std::borrow::Cow::Borrowed(text) }",
+        "output.push(stream, text)",
+        "{ let _ = output.push(stream, text); vec![(stream, text.to_owned())] }",
         [("agent", ["sandboxes::a_credential_is_there_for_one_call_and_never_comes_back"])],
     ),
     Guard(
@@ -144,10 +144,17 @@ GUARDS = [
     ),
     Guard(
         "the network: addresses that are not public",
-        "sandbox/src/local/egress/destination.rs",
-        "if found.iter().any(|found| !found.is_exempt && !is_public(found.at.ip())) {",
-        "if found.iter().any(|found| !found.is_exempt && !is_public(found.at.ip()) && found.at.port() == 0) {",
-        [("local_egress", [])],
+        "sandbox/src/public_network.rs",
+        "IpAddr::V4(address) => !CLOSED.iter().any(|(base, bits)| is_within(address.into(), (*base).into(), *bits)),",
+        "IpAddr::V4(address) => address.is_unspecified() || CLOSED.len() == 17,",
+        [("local_egress", ["closed_addresses_stay_closed_whatever_the_policy_says"])],
+    ),
+    Guard(
+        "the network: hosts that are not on the list",
+        "sandbox/src/local/egress/policy.rs",
+        "pub fn allows(&self, host: &Host, port: u16) -> bool {",
+        "pub fn allows(&self, host: &Host, port: u16) -> bool {\n        if port > 0 {\n            return true;\n        }",
+        [("local_egress", ["listed_hosts_are_reached_and_others_are_not"])],
     ),
 ]
 

@@ -23,10 +23,27 @@ export class Api {
     return payload;
   }
 
-  /** An agent that plays a scenario of the scripted model; `tools` that run code get the seeded sandbox. */
-  async agent({ slug, name = slug, scenario, tools = ["note"], limits = {}, maxOutputTokens = 100_000 }) {
-    const { viewer } = await this.query("{ viewer { defaultProject { id } } }");
-    const projectId = viewer.defaultProject.id;
+  async projectId() {
+    return (await this.query("{ viewer { defaultProject { id } } }")).viewer.defaultProject.id;
+  }
+
+  /** A sandbox profile on the local runtime; `rest` is what its specification says beside the least. */
+  async sandboxProfile(slug, rest) {
+    const projectId = await this.projectId();
+    const connections = await this.query("query C($id: ID!) { sandboxConnections(projectId: $id) { nodes { id } } }", { id: projectId });
+    const spec = { connectionId: connections.sandboxConnections.nodes[0].id, image: "vitrine/code", memoryBytes: "268435456", diskBytes: "67108864", ...rest };
+    const input = { projectId, slug, name: slug, publish: true, spec };
+    return (await this.mutate("sandboxProfileCreate", "SandboxProfileCreateInput", "sandboxProfile { id }", input)).sandboxProfile.id;
+  }
+
+  async credential(slug, secret) {
+    const input = { projectId: await this.projectId(), slug, name: slug, secret };
+    return (await this.mutate("credentialCreate", "CredentialCreateInput", "credential { id }", input)).credential.id;
+  }
+
+  /** An agent that plays a scenario of the scripted model; `tools` that run code get the seeded sandbox, or `sandboxProfileId`. */
+  async agent({ slug, name = slug, scenario, tools = ["note"], limits = {}, maxOutputTokens = 100_000, sandboxProfileId: wanted }) {
+    const projectId = await this.projectId();
     const { model } = await this.mutate("modelCreate", "ModelCreateInput", "model { id }", {
       projectId,
       slug,
@@ -45,7 +62,7 @@ export class Api {
     });
     const needsSandbox = tools.some((tool) => tool !== "note");
     const profiles = await this.query("query P($id: ID!) { sandboxProfiles(projectId: $id) { nodes { id } } }", { id: projectId });
-    const sandboxProfileId = needsSandbox ? profiles.sandboxProfiles.nodes[0].id : null;
+    const sandboxProfileId = wanted ?? (needsSandbox ? profiles.sandboxProfiles.nodes[0].id : null);
     const { agent } = await this.mutate("agentCreate", "AgentCreateInput", "agent { id }", {
       projectId,
       slug,

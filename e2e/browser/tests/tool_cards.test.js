@@ -15,8 +15,8 @@ after(() => Promise.all([server?.stop(), browser?.close()]));
 
 const TOOLS = ["run_shell", "run_python", "read_file", "write_file", "edit_file", "list_files", "glob", "grep"];
 
-async function run(calls) {
-  const agent = await api.agent({ slug: `worker-${crypto.randomUUID().slice(0, 8)}`, scenario: "tools", tools: TOOLS });
+async function run(calls, rest = {}) {
+  const agent = await api.agent({ slug: `worker-${crypto.randomUUID().slice(0, 8)}`, scenario: "tools", tools: TOOLS, ...rest });
   const id = await api.start(agent, JSON.stringify({ calls: calls.map((call) => [call]), answer: "done" }));
   const person = await signedIn(browser, server, runPath(id));
   await badge(person.page, "Succeeded").waitFor();
@@ -54,4 +54,21 @@ test("what the log left out, and bytes that are no text, are a click away", asyn
   await card(page, "run_python").getByRole("button", { name: /^Bytes of stdout as they were/ }).click();
   const bytes = await page.request.get(new URL(await link.getAttribute("href"), server.url).href);
   assert.deepEqual([...(await bytes.body())], [0x68, 0x65, 0xff, 0x00, 0x6c, 0x6f]);
+});
+
+test("a card says that a program was kept from a host, and the details from which", async () => {
+  const sandboxProfileId = await api.sandboxProfile("one-host", { network: "HOSTS", networkHosts: ["files.example.org"] });
+  const page = await run([{ tool: "run_shell", arguments: { command: "curl -sS -m 5 https://elsewhere.example.net/ || true" } }], { sandboxProfileId });
+  await card(page, "run_shell").getByText("1 host denied").waitFor();
+  await card(page, "run_shell").getByRole("button", { name: "Details of run_shell" }).click();
+  await page.getByLabel("Network attempts").getByText("elsewhere.example.net:443").waitFor();
+});
+
+test("the details of a call that began under the eyes have its sandbox in the end", async () => {
+  const agent = await api.agent({ slug: "sleeper", scenario: "tools", tools: TOOLS });
+  const id = await api.start(agent, JSON.stringify({ calls: [[{ tool: "run_shell", arguments: { command: "sleep 1" } }]], answer: "done" }));
+  const { page } = await signedIn(browser, server, runPath(id));
+  await card(page, "run_shell").getByRole("button", { name: "Details of run_shell" }).click();
+  await badge(page, "Succeeded").waitFor();
+  await page.getByRole("region", { name: "Details" }).getByText("Processes").waitFor();
 });

@@ -64,7 +64,7 @@ pub fn reserved_for_tools() -> u64 {
 }
 
 /// The tools of the agent.
-const TOOLS: [&str; 3] = ["note", "run_shell", "write_file"];
+const TOOLS: [&str; 6] = ["note", "run_shell", "write_file", "list_files", "glob", "grep"];
 
 pub struct Stage {
     pub stores: Stores,

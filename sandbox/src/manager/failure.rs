@@ -5,10 +5,12 @@ use domain::sandbox::SandboxError;
 use crate::opensandbox::{Error, ErrorClass};
 
 const MAX_MESSAGE_CHARS: usize = 500;
+const FULL: &str = "the storage of the sandbox is full; remove files, or give the sandbox profile more diskBytes";
 
 /// What went wrong, in the domain's words. The text is bounded and was redacted by the client.
 pub(super) fn failure(error: &Error) -> SandboxError {
-    let text: String = error.to_string().chars().take(MAX_MESSAGE_CHARS).collect();
+    let text = if is_full(error) { FULL.to_owned() } else { error.to_string() };
+    let text = text.chars().take(MAX_MESSAGE_CHARS).collect();
     let (code, sandbox_lost) = match error.class() {
         ErrorClass::Caller | ErrorClass::Access | ErrorClass::Transient if let Some(code) = named(error) => {
             (code, false)

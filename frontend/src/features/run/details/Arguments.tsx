@@ -4,10 +4,12 @@ import classes from "./details.module.css";
 /** What the model passed to the tool: text as it is, so that programs read as programs. */
 export function Arguments({ value, raw }: { value: unknown; raw: string }) {
   if (raw === "" && value === null) return null;
+  const entries = entriesOf(value, raw);
   return (
     <>
       <Heading>Arguments</Heading>
-      {entriesOf(value, raw).map(([name, content]) => (
+      {entries.length === 0 && <p className={`${classes.argument} dim`}>None</p>}
+      {entries.map(([name, content]) => (
         <div key={name} className={classes.argument}>
           <span className={classes.argumentName}>{name}</span>
           <pre className={classes.code} tabIndex={0} aria-label={`Argument ${name}`}>

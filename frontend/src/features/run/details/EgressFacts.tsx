@@ -2,6 +2,8 @@ import type { EgressView } from "../model/types";
 import { Heading } from "./Facts";
 import classes from "./details.module.css";
 
+const TONES = { allowed: "ok", denied: "bad", failed: "warn" } as const;
+
 const REASONS: Record<string, string> = {
   not_listed: "not on the profile's list",
   private_address: "leads to a private address",
@@ -14,7 +16,7 @@ const REASONS: Record<string, string> = {
 /** What the programs of a call tried to reach, denied ones first to be seen. */
 export function EgressFacts({ attempts }: { attempts: readonly EgressView[] }) {
   if (attempts.length === 0) return null;
-  const denied = attempts.filter((attempt) => attempt.isDenied).length;
+  const denied = attempts.filter((attempt) => attempt.outcome === "denied").length;
   return (
     <section aria-label="Network attempts">
       <Heading>
@@ -22,8 +24,8 @@ export function EgressFacts({ attempts }: { attempts: readonly EgressView[] }) {
       </Heading>
       <ul className={classes.attempts}>
         {counted(attempts).map(({ attempt, count }) => (
-          <li key={keyOf(attempt)} data-denied={attempt.isDenied || undefined}>
-            <b className={attempt.isDenied ? "bad" : "ok"}>{attempt.isDenied ? "denied" : "allowed"}</b>{" "}
+          <li key={keyOf(attempt)} data-denied={attempt.outcome === "denied" || undefined}>
+            <b className={TONES[attempt.outcome]}>{attempt.outcome}</b>{" "}
             <code>
               {attempt.host}
               {attempt.port !== null && `:${attempt.port}`}
@@ -44,9 +46,9 @@ function counted(attempts: readonly EgressView[]): { attempt: EgressView; count:
     const known = groups.get(keyOf(attempt));
     groups.set(keyOf(attempt), { attempt, count: (known?.count ?? 0) + 1 });
   }
-  return [...groups.values()].toSorted((a, b) => Number(b.attempt.isDenied) - Number(a.attempt.isDenied));
+  return [...groups.values()].toSorted((a, b) => Number(b.attempt.outcome === "denied") - Number(a.attempt.outcome === "denied"));
 }
 
-function keyOf({ host, port, isDenied, reason }: EgressView): string {
-  return [host, port, isDenied, reason].join(" ");
+function keyOf({ host, port, outcome, reason }: EgressView): string {
+  return [host, port, outcome, reason].join(" ");
 }

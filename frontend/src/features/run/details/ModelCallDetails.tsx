@@ -1,15 +1,15 @@
-import { useQuery } from "urql";
 import { formatDuration, formatExact, formatMoneyLimit, formatStepMoney } from "@/lib/format";
 import { modelState } from "../model/steps";
 import type { ModelCallView } from "../model/types";
 import { ModelCallDetailsQuery } from "../run.graphql";
 import { Fact, Facts, Heading } from "./Facts";
+import { useCallDetails } from "./useCallDetails";
 import classes from "./details.module.css";
 
 const TONES = { running: "accent", ok: "ok", bad: "bad", lost: "warn", stopped: "dim" } as const;
 
 export function ModelCallDetails({ call }: { call: ModelCallView }) {
-  const [{ data }] = useQuery({ query: ModelCallDetailsQuery, variables: { id: call.id } });
+  const data = useCallDetails(ModelCallDetailsQuery, call.id, call.state);
   const more = data?.node != null && "provider" in data.node ? data.node : null;
   return (
     <>

@@ -1,5 +1,4 @@
 import type { ReactNode } from "react";
-import { useQuery } from "urql";
 import { formatDuration } from "@/lib/format";
 import { toolState } from "../model/steps";
 import type { LentCredentialView, SandboxView, ToolCallView } from "../model/types";
@@ -8,6 +7,7 @@ import { Arguments } from "./Arguments";
 import { EgressFacts } from "./EgressFacts";
 import { Fact, Facts, Heading } from "./Facts";
 import { SandboxFacts } from "./SandboxFacts";
+import { useCallDetails } from "./useCallDetails";
 import classes from "./details.module.css";
 
 const TONES = { running: "accent", ok: "ok", bad: "bad", lost: "warn", stopped: "dim" } as const;
@@ -21,7 +21,7 @@ interface Props {
 }
 
 export function ToolCallDetails({ call, sandbox, isOver, children }: Props) {
-  const [{ data }] = useQuery({ query: ToolCallDetailsQuery, variables: { id: call.id } });
+  const data = useCallDetails(ToolCallDetailsQuery, call.id, `${call.state} ${sandbox?.id}`);
   const more = data?.node != null && "toolVersion" in data.node ? data.node : null;
   return (
     <>

@@ -5,7 +5,7 @@ import { addItem, editIteration, startIteration } from "./iterations";
 import { editModelCall, finishModelCall, retryModelCall, startModelCall } from "./modelCalls";
 import { appendOutput } from "./output";
 import { editToolCall, finishToolCall, startToolCall } from "./toolCalls";
-import type { EventOf, RunEvent, RunView } from "./types";
+import type { EgressView, EventOf, RunEvent, RunView } from "./types";
 
 /** Applies one event that is next in sequence; superseding is the caller's part. */
 export function applyEvent(view: RunView, event: RunEvent): RunView {
@@ -41,7 +41,7 @@ export function applyEvent(view: RunView, event: RunEvent): RunView {
     case "SandboxEgress":
       return editToolCall(view, event.toolCallId, (call) => ({
         ...call,
-        egress: [...call.egress, { host: event.host, port: event.port, isDenied: event.verdict !== "ALLOWED", reason: event.egressReason }],
+        egress: [...call.egress, { host: event.host, port: event.port, outcome: egressOutcome(event.verdict, event.egressReason), reason: event.egressReason }],
       }));
     case "CredentialIssued":
       return editToolCall(view, event.toolCallId, (call) => ({
@@ -149,4 +149,12 @@ function finishExecution(view: RunView, event: EventOf<"ExecutionFinished">, at:
 
 function errorItemOf({ code, limit, step, iteration, message }: NonNullable<RunView["errorItem"]>): RunView["errorItem"] {
   return { code, limit, step, iteration, message };
+}
+
+/** Reasons that are none of the rules: the host could not be reached. */
+const UNREACHED = new Set<string | null>(["not_resolved", "unreachable"]);
+
+function egressOutcome(verdict: string, reason: string | null): EgressView["outcome"] {
+  if (verdict === "ALLOWED") return "allowed";
+  return UNREACHED.has(reason) ? "failed" : "denied";
 }

@@ -46,12 +46,14 @@ describe("what a call reached and was lent", () => {
         .add("CredentialIssued", { toolCallId: "a", name: "TOKEN" })
         .add("SandboxEgress", { toolCallId: "a", host: "api.example.com", port: 443, verdict: "ALLOWED", egressReason: null })
         .add("SandboxEgress", { toolCallId: "a", host: "evil.example", port: 80, verdict: "DENIED", egressReason: "not_listed" })
+        .add("SandboxEgress", { toolCallId: "a", host: "no.example", port: 443, verdict: "DENIED", egressReason: "not_resolved" })
         .add("SandboxEgress", { toolCallId: "gone", host: "x.example", port: 80, verdict: "DENIED", egressReason: null })
         .add("CredentialRevoked", { toolCallId: "a", name: "TOKEN", because: "CALL_ENDED" }),
     );
     expect(view.toolCalls["a"]?.egress).toEqual([
-      { host: "api.example.com", port: 443, isDenied: false, reason: null },
-      { host: "evil.example", port: 80, isDenied: true, reason: "not_listed" },
+      { host: "api.example.com", port: 443, outcome: "allowed", reason: null },
+      { host: "evil.example", port: 80, outcome: "denied", reason: "not_listed" },
+      { host: "no.example", port: 443, outcome: "failed", reason: "not_resolved" },
     ]);
     expect(view.toolCalls["a"]?.credentials).toEqual([{ name: "TOKEN", revokedBecause: "CALL_ENDED" }]);
   });

@@ -71,8 +71,9 @@ export interface ToolOutput {
 export interface EgressView {
   host: string;
   port: number | null;
-  isDenied: boolean;
-  /** Why it was refused, as the server names it. */
+  /** Denied by a rule; or allowed by them, and failed all the same. */
+  outcome: "allowed" | "denied" | "failed";
+  /** Why it was not reached, as the server names it. */
   reason: string | null;
 }
 

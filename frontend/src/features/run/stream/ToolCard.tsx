@@ -39,6 +39,7 @@ export const ToolCard = memo(function ToolCard({ call, tier, isSelected, onSelec
           </span>
         )}
         <Outcome call={call} />
+        <Denied call={call} />
         {state === "running" && tier !== null && (
           <span className={classes.tier}>
             <Tag>sandbox · {tier.toLowerCase()}</Tag>
@@ -80,6 +81,13 @@ function Outcome({ call }: { call: ToolCallView }) {
   const word = { FAILED: "failed", CANCELLED: "cancelled", INTERRUPTED: "interrupted", LOST: "lost", REFUSED: "refused" }[call.state as string];
   if (word === undefined) return null;
   return <span className={call.state === "FAILED" || call.state === "REFUSED" ? "bad" : "warn"}>{word}</span>;
+}
+
+/** Who watches sees at once that a program was kept from a host; the details say from which, and why. */
+function Denied({ call }: { call: ToolCallView }) {
+  const hosts = new Set(call.egress.filter((attempt) => attempt.outcome === "denied").map((attempt) => attempt.host));
+  if (hosts.size === 0) return null;
+  return <span className={`bad ${classes.denied}`}>{hosts.size === 1 ? "1 host denied" : `${hosts.size} hosts denied`}</span>;
 }
 
 function Time({ call }: { call: ToolCallView }) {
