@@ -6,13 +6,15 @@ use super::model::ToolCall;
 use crate::agent::Claim;
 use crate::artifact::{Artifact, ArtifactKind, media_type, sha256_hex};
 use crate::event::Event;
-use crate::ids::ArtifactId;
+use crate::ids::{ArtifactId, SandboxId};
 use crate::sandbox::{LiveSandbox, RefusedOutput};
 
 /// What a call left in `outputs/`, and what else is recorded with its end.
 #[derive(Default)]
 pub(super) struct Outputs {
     pub files: Vec<(Artifact, Bytes)>,
+    /// The sandbox that it was left in.
+    pub sandbox: Option<SandboxId>,
     /// Say what of it could not be kept.
     pub warnings: Vec<Event>,
     /// Files of what a program printed; their bytes are stored.

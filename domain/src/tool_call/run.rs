@@ -146,6 +146,7 @@ pub(super) async fn conclude(
     changes_workspace: bool,
     (outcome, mut outputs): (Result<ToolResult, SandboxError>, Outputs),
 ) -> Invoked {
+    outputs.sandbox = Some(sandbox.id);
     if outcome.as_ref().is_err_and(|error| error.sandbox_lost) {
         claim.sandbox.forget(claim, sandbox.id).await;
     }
@@ -218,7 +219,8 @@ async fn finish(claim: &Claim, mut call: ToolCall, ended: Ended<'_>) -> Result<O
     let stored = store_text(&*claim.ports.artifacts, claim.scope(), result.text.clone()).await?;
     fill(&mut call, result, stored);
     call.ended_at = Some(claim.ports.clock.now());
-    call.sandbox_id = claim.sandbox.current().await.or(call.sandbox_id);
+    // The one that it was in, also when that is given up and another one is there by now.
+    call.sandbox_id = outputs.sandbox.or(call.sandbox_id).or(claim.sandbox.current().await);
     let mut rows = Vec::with_capacity(outputs.files.len());
     for (artifact, bytes) in outputs.files {
         claim.ports.artifacts.put(claim.scope(), bytes).await?;
