@@ -101,11 +101,11 @@ pub async fn sandbox_profile(client: &Client, project: &str) -> Result<String> {
 
 /// A sandbox profile on a runtime that is a process of its own, as a server elsewhere would be.
 pub async fn remote_profile(client: &Client, project: &str, slug: &str, runtime: &SandboxRuntime) -> Result<String> {
-    let remote = Remote { url: &runtime.url, api_key: &runtime.api_key, command_timeout_ms: 60_000 };
+    let remote = Remote { url: &runtime.url, api_key: &runtime.api_key, command_timeout_ms: 60_000, ttl_seconds: 600 };
     profile_on(client, project, slug, &remote).await
 }
 
-/// A sandbox server, and the time limit of a command on it.
+/// A sandbox server, and the time limits on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Remote<'a> {
     /// Where it is reached.
@@ -114,6 +114,8 @@ pub struct Remote<'a> {
     pub api_key: &'a str,
     /// The time limit.
     pub command_timeout_ms: u32,
+    /// How long its sandboxes live.
+    pub ttl_seconds: u32,
 }
 
 /// A sandbox profile on this server.
@@ -136,6 +138,7 @@ pub async fn profile_on(client: &Client, project: &str, slug: &str, remote: &Rem
     let profile = json!({
         "connectionId": text(&connection, "/sandboxConnection/id")?, "image": "vitrine/code",
         "memoryBytes": "268435456", "diskBytes": "268435456", "commandTimeoutMs": remote.command_timeout_ms,
+        "ttlSeconds": remote.ttl_seconds,
     });
     let profile = with(json!({ "publish": true, "spec": profile }));
     let (field, input_type) = ("sandboxProfileCreate", "SandboxProfileCreateInput");

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use crate::Result;
 use crate::client::Client;
@@ -206,15 +207,40 @@ impl SandboxRuntime {
 
     /// Removes every sandbox that it has.
     pub async fn remove_all(&self) -> Result {
-        let http = reqwest::Client::builder().no_proxy().build()?;
-        let sandboxes = format!("{}/v1/sandboxes", self.url);
-        let key = ("OPEN-SANDBOX-API-KEY", self.api_key.as_str());
-        let listed = http.get(&sandboxes).header(key.0, key.1).send().await?.text().await?;
-        for sandbox in serde_json::from_str::<Value>(&listed)?["items"].as_array().ok_or("no list")? {
+        for sandbox in self.sandboxes().await? {
             let id = sandbox["id"].as_str().ok_or("no id")?;
-            http.delete(format!("{sandboxes}/{id}")).header(key.0, key.1).send().await?.error_for_status()?;
+            self.send(Method::DELETE, &format!("/{id}"), None).await?;
         }
         Ok(())
+    }
+
+    /// The sandboxes that it has, as it says.
+    pub async fn sandboxes(&self) -> Result<Vec<Value>> {
+        let listed = self.send(Method::GET, "?pageSize=200", None).await?;
+        let sandboxes = serde_json::from_str::<Value>(&listed)?["items"].take();
+        serde_json::from_value(sandboxes).map_err(Into::into)
+    }
+
+    /// Makes one with the label of a server's sandbox, as a create does that was under way for long.
+    pub async fn make_labelled(&self, label: &str) -> Result {
+        let create = json!({
+            "image": { "uri": "vitrine/code" }, "entrypoint": ["sleep", "infinity"], "timeout": 600,
+            "resourceLimits": {}, "metadata": { "vitrine.sandbox": label },
+        });
+        self.send(Method::POST, "", Some(create.to_string())).await.map(drop)
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<String>) -> Result<String> {
+        let http = reqwest::Client::builder().no_proxy().build()?;
+        let mut request = http.request(method, format!("{}/v1/sandboxes{path}", self.url));
+        request = request.header("OPEN-SANDBOX-API-KEY", &self.api_key);
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body);
+        }
+        let answer = request.send().await?;
+        let status = answer.status();
+        let text = answer.text().await?;
+        if status.is_success() { Ok(text) } else { Err(format!("{status}: {text}").into()) }
     }
 }
 

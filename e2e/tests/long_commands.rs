@@ -57,7 +57,7 @@ fn expected_output() -> String {
 
 async fn long_agent(client: &Client, url: &str, api_key: &str) -> Result<String> {
     let mut spec = AgentSpec::new("long", "tools").with_sandbox();
-    let remote = Remote { url, api_key, command_timeout_ms: LONG_MS };
+    let remote = Remote { url, api_key, command_timeout_ms: LONG_MS, ttl_seconds: 600 };
     spec.sandbox_profile = Some(profile_on(client, &project(client).await?, "long", &remote).await?);
     create(client, &spec).await
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::ids::SandboxId;
+use domain::ids::{SandboxId, ToolCallId};
 use domain::sandbox::{
     BackgroundCommand, Exit, Followed, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd, SandboxRuntime as _,
     Start,
@@ -200,4 +200,49 @@ async fn a_sandbox_is_usable_while_it_is_there_and_ours() {
     assert!(!is_usable(&foreign).await, "it has another label");
     stage.manager.terminate(&stage.live.target, stage.live.id, Some(&stage.live.remote_id)).await.unwrap();
     assert!(!is_usable(&stage.live).await);
+}
+
+/// What the run kept beside its output goes with its end; what another run has there stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_files_of_a_followed_run_are_removed_at_its_end() {
+    let host = Host::start();
+    let stage = Stage::new(&host, |_| {}).await;
+    let mut call = stage.again(&host);
+    call.live.setting.call = Some(ToolCallId::from_bits(5));
+    let command = call.start("echo out", LONG).await;
+    let other = stage.start("until [ -e stop ]; do sleep 0.02; done; ls /tmp/vitrine", LONG).await;
+    assert_eq!(call.follow(&command, &Kept::default()).await, ended(Exit::Code(0)));
+    stage.manager.upload(&stage.context, &stage.live, "stop", bytes::Bytes::new()).await.unwrap();
+    let listed = Kept::default();
+    assert_eq!(stage.follow(&other, &listed).await, ended(Exit::Code(0)));
+    assert_eq!(listed.text().lines().count(), 1, "{}", listed.text());
+    assert!(!listed.text().contains(&ToolCallId::from_bits(5).to_string()), "{}", listed.text());
+}
+
+/// A program cuts a file short and writes it again while it is read: that is an error of the read, and of nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_changes_while_it_is_read_costs_no_sandbox() {
+    let host = Host::start();
+    let stage = Stage::new(&host, |_| {}).await;
+    let program = ": > f; : > began; until [ -e stop ]; do head -c 6000000 /dev/zero > f; : > f; done";
+    let command = stage.start(program, LONG).await;
+    stage.until_there("began").await;
+    let (mut changed, mut read) = (0, 0);
+    while changed < 3 && read < 2000 {
+        let parts = [
+            stage.manager.download(&stage.context, &stage.live, "f", 0, 5_000_000).await,
+            stage.manager.download(&stage.context, &stage.live, "f", 3_000_000, 1000).await,
+            stage.manager.read_file(&stage.context, &stage.live, "f", 1 << 24).await,
+        ];
+        for part in parts {
+            read += 1;
+            if let Err(error) = part {
+                assert_eq!((error.code, error.sandbox_lost), ("FILE_CHANGED", false), "{error}");
+                changed += 1;
+            }
+        }
+    }
+    assert!(changed > 0, "none of {read} reads met a change");
+    stage.manager.upload(&stage.context, &stage.live, "stop", bytes::Bytes::new()).await.unwrap();
+    assert_eq!(stage.follow(&command, &Kept::default()).await, ended(Exit::Code(0)));
 }

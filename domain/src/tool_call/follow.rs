@@ -53,9 +53,7 @@ pub(super) async fn begin(
 ) -> Result<Invoked, Unfinished> {
     let context = claim.call_context();
     let limit = limit.min(context.time_left);
-    let setting = Setting { call: Some(call.id), ..sandbox.setting.clone() };
-    let of_call = LiveSandbox { setting, ..sandbox.clone() };
-    let id = match claim.ports.sandboxes.start(&context, &of_call, program, limit).await {
+    let id = match claim.ports.sandboxes.start(&context, &of_call(call, sandbox), program, limit).await {
         Ok(Start::Started(id)) => id,
         Ok(Start::NotStarted(why)) => {
             let result = program_result(Exit::NotStarted(why), String::new(), limit);
@@ -69,6 +67,11 @@ pub(super) async fn begin(
     let stored = claim.record(|_| (vec![Change::SaveCommand(Box::new(place))], Vec::new())).await;
     stored.map_err(|error| Unfinished::LeftOpen(error.into()))?;
     follow(claim, call, command, sandbox).await
+}
+
+/// The sandbox as a program of this call has it.
+fn of_call(call: &ToolCall, sandbox: &LiveSandbox) -> LiveSandbox {
+    LiveSandbox { setting: Setting { call: Some(call.id), ..sandbox.setting.clone() }, ..sandbox.clone() }
 }
 
 /// Follows a command that an earlier claim started to its end.
@@ -107,6 +110,7 @@ async fn follow(
     sandbox: &LiveSandbox,
 ) -> Result<Invoked, Unfinished> {
     let limit = command.limit();
+    let sandbox = &of_call(call, sandbox);
     let output = FollowedOutput::new(claim, call, sandbox, command);
     let following = follow_or_obey(claim, sandbox, &output);
     let (followed, word) = egress::during(claim, call.id, sandbox, following).await;

@@ -98,7 +98,7 @@ async fn download(remote: &Sandbox, path: &str) -> Result<Option<Vec<u8>>, Sandb
     match remote.download(&request, &mut content).await {
         Ok(downloaded) if downloaded.is_truncated => Ok(None),
         Ok(_) => Ok(Some(content)),
-        Err(Error::NotFound(_) | Error::Rejected(_)) => Ok(None),
+        Err(Error::NotFound(_) | Error::Rejected(_) | Error::FileChanged) => Ok(None),
         Err(error) => Err(failure(&error)),
     }
 }

@@ -23,7 +23,10 @@ pub(super) async fn execute(
     let mut forward = Forward { output, has_nul: false };
     let outcome = match remote.run(&request, &mut forward, &context.cancel).await {
         Ok(outcome) => outcome,
-        Err(Error::Rejected(reply)) => return Ok(ProgramEnd::of(Exit::NotStarted(reply.message))),
+        Err(Error::Rejected(reply)) => {
+            raw::remove(remote, &prepared.dir).await;
+            return Ok(ProgramEnd::of(Exit::NotStarted(reply.message)));
+        }
         Err(error @ Error::OutcomeUnknown { .. }) => {
             tracing::warn!(sandbox.id = remote.id(), error.code = error.code(), "command may have run");
             return Ok(give_up(remote, Exit::Unknown).await);
@@ -54,6 +57,8 @@ async fn give_up(remote: &Sandbox, exit: Exit) -> ProgramEnd {
 /// What a program is run with.
 pub(super) struct Setting<'a> {
     pub program: &'a Program,
+    /// Names the run, and the directory of its files.
+    pub name: String,
     pub timeout: Duration,
     /// What it gets beside the constructed environment.
     pub environment: Environment,
@@ -65,7 +70,7 @@ pub(super) async fn ready(
     facts: &ImageFacts,
     setting: &Setting<'_>,
 ) -> Result<(Prepared, CommandRequest), SandboxError> {
-    let prepared = prepare(setting.program, &run_name()?);
+    let prepared = prepare(setting.program, &setting.name);
     let request = request(&prepared, facts, setting)?;
     if let Some((path, source)) = &prepared.file {
         let upload = Upload { path: path.clone(), mode: None, size_bytes: source.len() as u64 };
@@ -95,7 +100,8 @@ fn request(prepared: &Prepared, facts: &ImageFacts, setting: &Setting<'_>) -> Re
 }
 
 /// Programs of one sandbox may run side by side: each gets a directory of its own.
-fn run_name() -> Result<String, SandboxError> {
+/// A name of its own for a run.
+pub(super) fn run_name() -> Result<String, SandboxError> {
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random).map_err(|_| SandboxError {
         code: "SANDBOX_REJECTED",
@@ -138,9 +144,14 @@ impl opensandbox::OutputSink for Forward<'_> {
 mod tests {
     use super::*;
 
+    fn setting(program: &Program) -> Setting<'_> {
+        let (timeout, environment) = (Duration::from_secs(1), Environment::default());
+        Setting { program, name: "x".to_owned(), timeout, environment }
+    }
+
     fn refusal(program: &Program, image: &str) -> Option<SandboxError> {
         let facts = ImageFacts::parse(&format!("{image}\nlayout made\nsurvey done")).unwrap();
-        let setting = Setting { program, timeout: Duration::from_secs(1), environment: Environment::default() };
+        let setting = setting(program);
         request(&prepare(program, "x"), &facts, &setting).err()
     }
 
@@ -158,8 +169,7 @@ mod tests {
     fn programs_run_as_the_user_that_was_found_with_no_variable_of_the_server() {
         let facts = ImageFacts::parse("has bash\nuser 1000 100\nlayout made\nsurvey done").unwrap();
         let program = Program::Shell("id".to_owned());
-        let setting =
-            Setting { program: &program, timeout: Duration::from_secs(1), environment: Environment::default() };
+        let setting = setting(&program);
         let request = request(&prepare(&program, "x"), &facts, &setting).unwrap();
         assert_eq!(request.user, Some(User { uid: 1000, gid: Some(100) }));
         assert!(request.env.is_empty());

@@ -20,6 +20,7 @@ pub(super) fn failure(error: &Error) -> SandboxError {
         ErrorClass::Security => ("SANDBOX_ENDPOINT_REFUSED", false),
         ErrorClass::Access => ("SANDBOX_CREDENTIALS", false),
         ErrorClass::Missing => ("SANDBOX_LOST", true),
+        ErrorClass::Transient if matches!(error, Error::FileChanged) => ("FILE_CHANGED", false),
         ErrorClass::Transient if is_full(error) => ("SANDBOX_DISK_FULL", false),
         ErrorClass::Transient if is_own_failure(error) => ("SANDBOX_FAILED", false),
         ErrorClass::Transient => ("SANDBOX_UNAVAILABLE", true),
@@ -51,6 +52,7 @@ pub(super) const fn may_exist(error: &Error) -> bool {
         | Error::Disconnected(_)
         | Error::DeadlineExceeded(_)
         | Error::NotFound(_)
+        | Error::FileChanged
         | Error::ServerFailed(_)
         | Error::OutcomeUnknown { .. }
         | Error::ProtocolUnsupported(_)

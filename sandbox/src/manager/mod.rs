@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 pub use clients::{LocalTier, SandboxManager};
 
 use crate::opensandbox::{CreateSandbox, Error, LABEL_KEY, ListFilter, Sandbox, SandboxLabel};
-use crate::runner::Environment;
+use crate::runner::{Environment, run_dir};
 use failure::{failure, may_exist};
 
 /// How long a new sandbox may take until commands can run in it.
@@ -83,7 +83,8 @@ impl SandboxRuntime for SandboxManager {
     ) -> Result<ProgramEnd, SandboxError> {
         let remote = self.attach(sandbox).await?;
         let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
-        let setting = execute::Setting { program, timeout, environment: self.environment(sandbox) };
+        let name = execute::run_name()?;
+        let setting = execute::Setting { program, name, timeout, environment: self.environment(sandbox) };
         execute::execute(&remote, &facts, context, &setting, output).await
     }
 
@@ -101,9 +102,15 @@ impl SandboxRuntime for SandboxManager {
     ) -> Result<Start, SandboxError> {
         let remote = self.attach(sandbox).await?;
         let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
-        let setting = execute::Setting { program, timeout: limit, environment: self.environment(sandbox) };
-        let (_, request) = execute::ready(&remote, &facts, &setting).await?;
-        follow::start(&remote, &request).await
+        // Whoever follows it to its end knows the call, and so the directory of the run.
+        let name = sandbox.setting.call.map_or_else(execute::run_name, |call| Ok(call.to_string()))?;
+        let setting = execute::Setting { program, name, timeout: limit, environment: self.environment(sandbox) };
+        let (prepared, request) = execute::ready(&remote, &facts, &setting).await?;
+        let started = follow::start(&remote, &request).await?;
+        if matches!(started, Start::NotStarted(_)) {
+            raw::remove(&remote, &prepared.dir).await;
+        }
+        Ok(started)
     }
 
     async fn follow(
@@ -114,7 +121,13 @@ impl SandboxRuntime for SandboxManager {
         let_go: &CancellationToken,
         output: &dyn OutputSink,
     ) -> Result<Followed, SandboxError> {
-        follow::follow(&self.attach(sandbox).await?, context, command, let_go, output).await
+        let remote = self.attach(sandbox).await?;
+        let followed = follow::follow(&remote, context, command, let_go, output).await?;
+        if let (Followed::Ended(ProgramEnd { sandbox_lost: false, .. }), Some(call)) = (&followed, sandbox.setting.call)
+        {
+            raw::remove(&remote, &run_dir(&call.to_string())).await;
+        }
+        Ok(followed)
     }
 
     async fn upload(

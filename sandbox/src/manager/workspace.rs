@@ -16,6 +16,8 @@ const DEPTH: u32 = 2048;
 const MAX_WALKED_ENTRIES: usize = 10_000;
 /// Directories that are listed for it, a call each.
 const MAX_WALKED_DIRECTORIES: usize = 1_000;
+/// HTTP status of a part that begins behind the end of its file.
+const RANGE_NOT_SATISFIABLE: u16 = 416;
 /// Permission bits of what the server gives none for.
 const DEFAULT_MODE: u32 = 0o755;
 
@@ -95,8 +97,8 @@ pub(super) async fn part(remote: &Sandbox, path: &str, offset: u64, limit: u64) 
     match remote.download(&Download { path: absolute(path), range, max_bytes: limit }, &mut content).await {
         Ok(_) => Ok(Some(content.into())),
         Err(error) if is_missing(&error) => Ok(None),
-        // It became shorter meanwhile.
-        Err(Error::Rejected(reply)) if reply.status == 416 => Ok(Some(Bytes::new())),
+        // It had a byte there a moment ago.
+        Err(Error::Rejected(reply)) if reply.status == RANGE_NOT_SATISFIABLE => Err(failure(&Error::FileChanged)),
         Err(error) => Err(file_failure(&error)),
     }
 }
@@ -120,9 +122,14 @@ fn described(info: FileInfo) -> Option<WorkspaceEntry> {
 }
 
 pub(super) async fn read(remote: &Sandbox, path: &str, limit: u64) -> Result<Option<Bytes>, SandboxError> {
-    let mut content = Vec::new();
     let request = Download { path: absolute(path), range: None, max_bytes: limit };
-    match remote.download(&request, &mut content).await {
+    let mut content = Vec::new();
+    let mut downloaded = remote.download(&request, &mut content).await;
+    if matches!(downloaded, Err(Error::FileChanged)) {
+        content.clear();
+        downloaded = remote.download(&request, &mut content).await;
+    }
+    match downloaded {
         Ok(downloaded) if downloaded.is_truncated => Ok(None),
         Ok(_) => Ok(Some(content.into())),
         Err(error) if is_missing(&error) => Ok(None),

@@ -118,6 +118,9 @@ pub enum Error {
     /// The sandbox, command or file does not exist (any more).
     #[error("not found: {0}")]
     NotFound(Reply),
+    /// A file's content broke off, and the server that sent it is there: the file was cut short while it was read.
+    #[error("file changed while it was read, or its transfer broke off; read it again")]
+    FileChanged,
     /// The server understood and said no; the same request will fail again.
     #[error("rejected: {0}")]
     Rejected(Reply),
@@ -195,6 +198,7 @@ impl Error {
             Self::DeadlineExceeded(_) => "deadline_exceeded",
             Self::AccessDenied(_) => "access_denied",
             Self::NotFound(_) => "not_found",
+            Self::FileChanged => "file_changed",
             Self::Rejected(_) => "rejected",
             Self::NotSupported { .. } => "not_supported",
             Self::ServerFailed(_) => "server_failed",
@@ -222,9 +226,11 @@ impl Error {
             }
             Self::AccessDenied(_) => ErrorClass::Access,
             Self::NotFound(_) => ErrorClass::Missing,
-            Self::Unreachable(_) | Self::Disconnected(_) | Self::DeadlineExceeded(_) | Self::ServerFailed(_) => {
-                ErrorClass::Transient
-            }
+            Self::Unreachable(_)
+            | Self::Disconnected(_)
+            | Self::DeadlineExceeded(_)
+            | Self::FileChanged
+            | Self::ServerFailed(_) => ErrorClass::Transient,
             Self::OutcomeUnknown { .. } | Self::Unconfirmed { .. } => ErrorClass::Unknown,
             Self::ProtocolUnsupported(_) => ErrorClass::Protocol,
         }
@@ -249,6 +255,7 @@ impl Error {
             | Self::Unreachable(_)
             | Self::Disconnected(_)
             | Self::DeadlineExceeded(_)
+            | Self::FileChanged
             | Self::ProtocolUnsupported(_)
             | Self::LocalIo(_) => None,
         }

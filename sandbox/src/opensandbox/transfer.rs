@@ -1,7 +1,8 @@
 //! Contents of files, into a sandbox and out of it, in pieces and never whole in memory.
 //!
 //! Rule: a transfer has an idle deadline, which only progress moves, and a total one. A download writes no byte beyond
-//! its limit; an upload whose answer was lost is `OutcomeUnknown`.
+//! its limit; one whose file was cut short meanwhile is `FileChanged`. An upload whose answer was lost is
+//! `OutcomeUnknown`.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -101,9 +102,24 @@ impl Sandbox {
         download: &Download,
         destination: &mut (dyn AsyncWrite + Send + Unpin),
     ) -> Result<Downloaded, Error> {
-        timeout(self.transport().timeouts.transfer, self.download_once(download, destination))
-            .await
-            .unwrap_or(Err(Error::DeadlineExceeded(Deadline::Total)))
+        let mut is_under_way = false;
+        let downloaded = self.download_once(download, destination, &mut is_under_way);
+        let downloaded = timeout(self.transport().timeouts.transfer, downloaded).await;
+        match downloaded.unwrap_or(Err(Error::DeadlineExceeded(Deadline::Total))) {
+            // A server that announced more than the file then had can only cut its answer.
+            Err(Error::Disconnected(_)) if is_under_way && self.answers_for(&download.path).await => {
+                Err(Error::FileChanged)
+            }
+            downloaded => downloaded,
+        }
+    }
+
+    /// Whether the server says what is at this path, or that nothing is.
+    async fn answers_for(&self, path: &str) -> bool {
+        match self.file_info(&[path]).await {
+            Ok(_) => true,
+            Err(error) => error.reply().is_some_and(|reply| reply.has_code("FILE_NOT_FOUND")),
+        }
     }
 
     /// The head of a download's answer, with the size of the whole file when the server says it.
@@ -130,8 +146,10 @@ impl Sandbox {
         &self,
         download: &Download,
         destination: &mut (dyn AsyncWrite + Send + Unpin),
+        is_under_way: &mut bool,
     ) -> Result<Downloaded, Error> {
         let (mut response, file_size_bytes) = self.open_download(&download.path, download.range).await?;
+        *is_under_way = response.content_length().is_some();
         let transport = self.transport();
         let mut bytes = 0;
         let mut is_truncated = false;

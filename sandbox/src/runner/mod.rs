@@ -43,9 +43,14 @@ impl Prepared {
     }
 }
 
+/// The directory of the run of this name.
+pub fn run_dir(name: &str) -> String {
+    format!("{PROGRAM_DIR}/{name}")
+}
+
 /// Prepares a program; `name` is a file name of its own for this run, made of letters, digits, `_` and `-`.
 pub fn prepare(program: &Program, name: &str) -> Prepared {
-    let dir = format!("{PROGRAM_DIR}/{name}");
+    let dir = run_dir(name);
     let argv = |words: &[&str]| words.iter().map(ToString::to_string).collect();
     match program {
         Program::Python(source) => {

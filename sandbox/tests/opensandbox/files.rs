@@ -142,6 +142,39 @@ async fn bounds_a_download() {
     }
 }
 
+/// The sandbox is there and the file is not what it was: no reason to give the sandbox up.
+#[tokio::test]
+async fn says_that_a_file_was_cut_short_while_it_was_read() {
+    let fake = Fake::start().await;
+    let sandbox = fake.sandbox();
+    let cut = |range: Option<&str>, body: Vec<Step>| {
+        let range = range.map(|range| ("content-range", range.to_owned()));
+        let headers = [("content-length", "10".to_owned())].into_iter().chain(range.clone()).collect();
+        Canned { status: if range.is_some() { 206 } else { 200 }, headers, body }
+    };
+    fake.world.files.lock().unwrap().insert("/a".to_owned(), Bytes::from_static(b"abc"));
+    let part = Some(ByteRange { start: 2, length: Some(10) });
+    let breaks = || vec![send("abc"), Step::Wait(Duration::ZERO), Step::Cut];
+    let ends = || vec![send("abc"), Step::Wait(Duration::ZERO)];
+    let of_sandbox = canned(404, r#"{"code":"DOCKER::SANDBOX_NOT_FOUND"}"#);
+    let of_file = canned(404, r#"{"code":"FILE_NOT_FOUND"}"#);
+    for (range, answer, look, code) in [
+        (None, cut(None, breaks()), None, "file_changed"),
+        (None, cut(None, ends()), None, "file_changed"),
+        (part, cut(Some("bytes 2-11/20"), breaks()), None, "file_changed"),
+        (None, cut(None, breaks()), Some(of_file), "file_changed"),
+        (None, cut(None, breaks()), Some(of_sandbox), "disconnected"),
+    ] {
+        fake.answer(Method::GET, "/files/download", answer);
+        if let Some(look) = look {
+            fake.answer(Method::GET, "/files/info", look);
+        }
+        let mut back = Vec::new();
+        let error = sandbox.download(&Download { range, ..download("/a") }, &mut back).await.unwrap_err();
+        assert_eq!((error.code(), back.as_slice()), (code, &b"abc"[..]));
+    }
+}
+
 #[tokio::test]
 async fn moves_and_removes() {
     let fake = Fake::start().await;
