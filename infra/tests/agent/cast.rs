@@ -29,7 +29,7 @@ pub fn reserved_for_tools() -> u64 {
 }
 
 /// The tools of the agent.
-const TOOLS: [&str; 6] = ["note", "run_shell", "write_file", "list_files", "glob", "grep"];
+const TOOLS: [&str; 3] = ["note", "run_shell", "write_file"];
 
 /// Who plays.
 #[derive(Clone)]

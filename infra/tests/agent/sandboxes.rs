@@ -79,7 +79,8 @@ async fn a_credential_is_there_for_one_call_and_never_comes_back() {
 
 #[tokio::test]
 async fn what_is_left_out_for_a_secret_is_told_apart_by_each_tool() {
-    let (stage, _) = with_credential(300).await;
+    let (mut stage, _) = with_credential(300).await;
+    stage.add_tools(&["list_files", "glob", "grep"]).await;
     let name = format!("put {SECRET} x");
     let turns = vec![
         Turn::calls("", vec![shell("leak")]),
