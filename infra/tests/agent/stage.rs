@@ -14,7 +14,7 @@ use domain::event::{Event, EventBus as _, encode_segment, log_writer};
 use domain::execution::{
     Claimed, Execution, ExecutionRef, ExecutionStore, ModelPin, NewExecution, Progress, StopSignal,
 };
-use domain::ids::ResourceId;
+use domain::ids::{ResourceId, VersionId};
 use domain::model_call::ModelRuntime;
 use domain::resource::{
     CredentialSpec, LoopPolicy, ModelSpec, NewVersion, SandboxProfileSpec, SealedSecret, Spec, VersionState,
