@@ -117,8 +117,8 @@ GUARDS = [
     Guard(
         "the redactor: what a program prints",
         "domain/src/sandbox/redacting.rs",
-        "followed.push(text)",
-        "{ let _ = followed.push(text); std::borrow::Cow::Borrowed(text) }",
+        "output.push(stream, text)",
+        "{ let _ = output.push(stream, text); vec![(stream, text.to_owned())] }",
         [("agent", ["sandboxes::a_credential_is_there_for_one_call_and_never_comes_back"])],
     ),
     Guard(

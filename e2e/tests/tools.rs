@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use e2e::Result;
 use e2e::agents::{AgentSpec, create};
 use e2e::client::{Client, text};
-use e2e::follow::whole_log;
+use e2e::follow::{Follower, whole_log};
 use e2e::process::{Server, ServerOptions};
 use serde_json::{Value, json};
 
@@ -23,7 +23,9 @@ impl Bench {
         let data = tempfile::tempdir()?;
         let server = Server::start(&ServerOptions::new(&data.path().join("data")))?;
         let client = server.client(server.api_key.as_deref().ok_or("no API key at the first start")?)?;
-        let agent = create(&client, &AgentSpec::new("worker", "tools").with_sandbox()).await?;
+        let mut spec = AgentSpec::new("worker", "tools").with_sandbox();
+        spec.tools.push("browse".to_owned());
+        let agent = create(&client, &spec).await?;
         Ok(Self { _data: data, server, client, agent, started: AtomicU32::new(0) })
     }
 
@@ -96,8 +98,95 @@ async fn a_link_is_not_edited_in_the_place_of_what_it_leads_to() -> Result {
         ]))
         .await?;
     assert_eq!(ran.code(1), "NOT_A_FILE");
-    assert!(ran.result(1).contains("edit the file that it leads to"), "{}", ran.result(1));
+    assert!(ran.result(1).contains("name the file that it leads to"), "{}", ran.result(1));
     assert_eq!(ran.result(2), "real.cfg\na = 1\n600\n");
+    bench.stop()
+}
+
+/// Tool, path, the code of its result, and words of it.
+const UNUSABLE: &[(&str, &str, &str, &str)] = &[
+    ("read_file", "dir", "NOT_A_FILE", "dir is a directory; name a file in it"),
+    ("read_file", "pipe", "NOT_A_FILE", "pipe is a special file; name a regular file"),
+    ("read_file", "zero", "NOT_A_FILE", "zero is a link; name the file that it leads to"),
+    ("read_file", "broken", "NOT_A_FILE", "broken is a link"),
+    ("read_file", "closed", "PATH_NOT_ACCESSIBLE", "closed cannot be read: its permissions"),
+    ("read_file", "file/x", "NOT_A_DIRECTORY", "file is a file, and file/x cannot lie in it"),
+    ("read_file", "locked/in", "PATH_NOT_ACCESSIBLE", "locked/in cannot be read: its permissions, or those of a dir"),
+    ("read_file", "none/at/all", "FILE_NOT_FOUND", "there is no file none/at/all"),
+    ("write_file", "dir", "NOT_A_FILE", "dir is a directory"),
+    ("write_file", "pipe", "NOT_A_FILE", "pipe is a special file"),
+    ("write_file", "zero", "NOT_A_FILE", "zero is a link"),
+    ("write_file", "pipe/x", "NOT_A_DIRECTORY", "pipe is a special file, and pipe/x cannot lie in it"),
+    ("write_file", "locked/new", "PATH_NOT_ACCESSIBLE", "locked/new cannot be written"),
+    ("write_file", "broken/new", "PATH_NOT_ACCESSIBLE", "or a link on the way leads nowhere"),
+    ("edit_file", "dir", "NOT_A_FILE", "dir is a directory"),
+    ("edit_file", "closed", "PATH_NOT_ACCESSIBLE", "closed cannot be edited"),
+    ("list_files", "file", "NOT_A_DIRECTORY", "file is a file; read it with read_file"),
+    ("list_files", "out", "NOT_A_DIRECTORY", "out is a link; name the directory that it leads to"),
+    ("list_files", "locked", "PATH_NOT_ACCESSIBLE", "locked cannot be listed"),
+    ("glob", "pipe", "NOT_A_DIRECTORY", "pipe is a special file; name a directory"),
+    ("grep", "pipe", "NOT_A_DIRECTORY", "pipe is a special file; name a directory"),
+    ("grep", "closed", "", "[not searched, being unreadable: closed]"),
+    ("browse", "dir", "NOT_A_FILE", "dir is a directory"),
+    ("browse", "pipe", "NOT_A_FILE", "pipe is a special file"),
+    // The image has Chromium's launcher where the host has it, and nothing that it starts.
+    ("browse", "file", "spec_refused", "has no chromium that runs; choose an image that has it"),
+];
+
+/// What a server or a system says of a path stays behind: the model reads the path, the rule and the fix.
+#[tokio::test]
+async fn a_path_that_cannot_be_used_is_told_by_the_rule_and_the_fix() -> Result {
+    let bench = Bench::start().await?;
+    let make = "mkdir dir locked; echo x > file; echo x > closed; chmod 000 closed; mkfifo pipe; ln -s /dev/zero zero; \
+        ln -s nowhere broken; ln -s /etc out; echo x > locked/in; chmod 000 locked";
+    let asked = UNUSABLE.iter().map(|(tool, path, ..)| {
+        let more = match *tool {
+            "write_file" => json!({ "content": "y" }),
+            "edit_file" => json!({ "old_text": "x", "new_text": "y" }),
+            "glob" | "grep" => json!({ "pattern": "x" }),
+            _ => json!({}),
+        };
+        let mut arguments = json!({ "path": path });
+        arguments.as_object_mut().into_iter().for_each(|all| all.extend(more.as_object().cloned().unwrap_or_default()));
+        json!([call(tool, arguments)])
+    });
+    let mut groups = vec![json!([call("run_shell", json!({ "command": make }))])];
+    groups.extend(asked);
+    groups.push(json!([call("grep", json!({ "pattern": "x" }))]));
+    let ran = bench.run(json!(groups)).await?;
+    for (at, (tool, path, code, words)) in UNUSABLE.iter().enumerate() {
+        let (result, found) = (ran.result(at + 1), ran.code(at + 1));
+        assert_eq!(found, if code.is_empty() { "no error" } else { code }, "{tool} {path}: {result}");
+        assert!(result.contains(words), "{tool} {path}: {result}");
+        for leak in ["os error", "RUNTIME_ERROR", "/workspace/", "500"] {
+            assert!(!result.contains(leak), "{tool} {path} tells {leak}: {result}");
+        }
+    }
+    let everywhere = "file:1:x\n[not looked into, having too many entries or being unreadable: locked]\n\
+        [not searched, being unreadable: closed]";
+    assert_eq!(ran.result(UNUSABLE.len() + 1), everywhere);
+    bench.stop()
+}
+
+/// The local runtime lists no directory of more than 10,000 entries: the tools answer for the rest.
+#[tokio::test]
+async fn directories_that_are_too_large_to_be_listed_are_named_and_left_out() -> Result {
+    let bench = Bench::start().await?;
+    let mut groups = Vec::new();
+    for many in [
+        "echo x > file; mkdir flat; cd flat; seq 10001 | xargs touch",
+        "rm -r flat; mkdir a b; cd a; seq 5000 | xargs touch; cd ../b; seq 5000 | xargs touch",
+    ] {
+        groups.push(json!([call("run_shell", json!({ "command": many }))]));
+        groups.push(json!([call("glob", json!({ "pattern": "fi*" })), call("list_files", json!({ "path": "flat" }))]));
+    }
+    let ran = bench.run(json!(groups)).await?;
+    let flat = "file\n[not looked into, having too many entries or being unreadable: flat]";
+    assert_eq!((ran.result(1), &ran.calls[1]["truncated"]), (flat, &json!(true)));
+    assert_eq!(ran.code(2), "PATH_NOT_ACCESSIBLE");
+    assert!(ran.result(2).contains("too many entries"), "{}", ran.result(2));
+    let cut = ran.result(4);
+    assert!(cut.starts_with("file\n[only the first 10") && cut.ends_with("; give a path further down]"), "{cut}");
     bench.stop()
 }
 
@@ -152,6 +241,23 @@ async fn files_are_written_read_edited_listed_and_searched() -> Result {
     assert_eq!(ran.result(16), "750\ndef main():\n    log('1')\n    log('two')\n");
     assert_eq!(ran.code(17), "DIRECTORY_NOT_FOUND");
     assert_eq!(ran.calls[18]["state"], "FAILED");
+    bench.stop()
+}
+
+/// The seeded profile has 64 processes: the programs wait for each other, and their time limits do not run meanwhile.
+#[tokio::test]
+async fn twenty_programs_of_one_reply_all_run() -> Result {
+    let bench = Bench::start().await?;
+    let calls: Vec<_> = (0..20)
+        .map(|number| match number % 2 {
+            0 => call("run_javascript", json!({ "code": format!("console.log({number})") })),
+            _ => call("run_shell", json!({ "command": format!("sleep 0.2 & sleep 0.2 & wait; echo {number}") })),
+        })
+        .collect();
+    let ran = bench.run(json!([calls])).await?;
+    for number in 0..20 {
+        assert_eq!(ran.result(number), format!("{number}\n"));
+    }
     bench.stop()
 }
 
@@ -267,8 +373,44 @@ async fn programs_find_the_constructed_environment_and_nothing_else() -> Result 
         .collect();
     assert_eq!(of_python, constructed, "{}", ran.result(1));
     assert!(ran.result(2).ends_with("/tmp/vitrine-home\nwritable\n"), "{}", ran.result(2));
-    assert_eq!(ran.code(3), "command_too_long");
+    assert_eq!(ran.code(3), "COMMAND_TOO_LONG");
     assert!(ran.result(3).contains("write it into a file with write_file"), "{}", ran.result(3));
+    bench.stop()
+}
+
+/// The children of a process whose command line has this word.
+fn children(of: u32, word: &str) -> Result<Vec<String>> {
+    let is_one = |pid: &String| {
+        let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let (status, line) = (read("status"), read("cmdline"));
+        String::from_utf8_lossy(&status).lines().any(|line| line == format!("PPid:\t{of}"))
+            && String::from_utf8_lossy(&line).contains(word)
+    };
+    let processes = std::fs::read_dir("/proc")?.collect::<std::io::Result<Vec<_>>>()?;
+    Ok(processes.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(is_one).collect())
+}
+
+/// Whoever reads the result must know that the program may have done something.
+#[tokio::test]
+async fn a_program_whose_runtime_is_killed_may_have_run_in_part() -> Result {
+    let bench = Bench::start().await?;
+    let groups = json!([
+        [call("run_shell", json!({ "command": "echo begun; sleep 600" }))],
+        [call("run_shell", json!({ "command": "echo again" }))],
+    ]);
+    let task = json!({ "calls": groups, "answer": "done" }).to_string();
+    let execution = bench.client.start(&bench.agent, &task, "killed").await?;
+    let mut follower = Follower::open(&bench.client, &execution, None).await?;
+    while !follower.next().await?.ok_or("the execution ended too early")?.payload.contains("begun\\n") {}
+    let server = bench.server.pid();
+    let runtime = children(server, "sandbox-runtime")?;
+    assert_eq!(runtime.len(), 1, "{runtime:?}");
+    assert!(std::process::Command::new("kill").args(["-9", &runtime[0]]).status()?.success());
+    let state = bench.client.ended(&execution).await?;
+    let calls: Vec<_> = state["iterations"]["nodes"].as_array().into_iter().flatten().collect();
+    let first = &calls[0]["toolCalls"][0];
+    assert_eq!((&first["state"], &first["error"]["code"]), (&json!("INTERRUPTED"), &json!("INTERRUPTED")), "{first}");
+    assert!(text(first, "/result")?.contains("the program may have run in part"), "{first}");
     bench.stop()
 }
 

@@ -33,6 +33,8 @@ pub(super) struct Workspace {
     manifest: Manifest,
     /// The files of the live sandbox that were read or written, by path.
     known: BTreeMap<String, Known>,
+    /// What the newest checkpoint leaves out.
+    left_out: LeftOut,
 }
 
 /// A file as it was when it was listed.
@@ -59,7 +61,16 @@ struct Plan {
     directories: Vec<KeptDirectory>,
     kept: Vec<KeptFile>,
     to_read: Vec<WorkspaceEntry>,
-    left_out: u32,
+    left_out: LeftOut,
+}
+
+/// How many entries are not kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct LeftOut {
+    /// They are no files or directories, or beyond a limit.
+    unfit: u32,
+    /// They hold a credential's value.
+    secret: u32,
 }
 
 impl Plan {
@@ -85,7 +96,10 @@ impl Plan {
                         None => plan.to_read.push(entry),
                     }
                 }
-                EntryKind::Directory | EntryKind::File | EntryKind::Other => plan.left_out += 1,
+                EntryKind::Hidden => plan.left_out.secret += 1,
+                EntryKind::Directory | EntryKind::File | EntryKind::Link | EntryKind::Special => {
+                    plan.left_out.unfit += 1;
+                }
             }
         }
         plan
@@ -99,7 +113,7 @@ pub(crate) async fn take(claim: &Claim, sandbox: &LiveSandbox) -> Option<Event> 
         return None;
     }
     let mut workspace = claim.sandbox.workspace.lock().await;
-    let before = workspace.checkpoint.clone();
+    let (before, told) = (workspace.checkpoint.clone(), workspace.left_out);
     let after = match keep(claim, sandbox, &mut workspace).await {
         Ok(checkpoint) => checkpoint,
         // It was stopped meanwhile.
@@ -111,24 +125,30 @@ pub(crate) async fn take(claim: &Claim, sandbox: &LiveSandbox) -> Option<Event> 
         }
     };
     let is_told = |checkpoint: &WorkspaceCheckpoint| (checkpoint.left_out, checkpoint.is_stale);
-    let is_news = is_told(&after) != before.as_ref().map_or((0, false), is_told);
+    let is_news = is_told(&after) != before.as_ref().map_or((0, false), is_told) || workspace.left_out != told;
     claim.sandbox.set_checkpoint(&mut workspace, after.clone());
-    is_news.then(|| warning(&after)).flatten()
+    is_news.then(|| warning(&after, workspace.left_out)).flatten()
 }
 
-fn warning(checkpoint: &WorkspaceCheckpoint) -> Option<Event> {
-    let message = match checkpoint {
-        WorkspaceCheckpoint { is_stale: true, .. } => {
+fn warning(checkpoint: &WorkspaceCheckpoint, left_out: LeftOut) -> Option<Event> {
+    let mut message = match (checkpoint.is_stale, left_out) {
+        (true, _) => {
             "The workspace could not be read: if the sandbox is lost, what was changed in it since is lost.".to_owned()
         }
-        WorkspaceCheckpoint { left_out: 0, .. } => return None,
-        WorkspaceCheckpoint { left_out, .. } => format!(
-            "If the sandbox is lost, {left_out} entries of the workspace are lost: kept are directories and regular \
+        (false, LeftOut { unfit: 0, secret: 0 }) => return None,
+        (false, LeftOut { unfit: 0, .. }) => String::new(),
+        (false, LeftOut { unfit, .. }) => format!(
+            "If the sandbox is lost, {unfit} entries of the workspace are lost: kept are directories and regular \
              files, at most {MAX_FILES} of each, {} MiB a file, {} MiB together.",
             MAX_FILE_BYTES >> 20,
             MAX_TOTAL_BYTES >> 20
         ),
     };
+    if !checkpoint.is_stale && left_out.secret > 0 {
+        let gap = if message.is_empty() { "" } else { " " };
+        let secret = left_out.secret;
+        message.push_str(&format!("{gap}Not kept, since each holds a credential's value: {secret} entries."));
+    }
     Some(Event::WarningRaised { code: "WORKSPACE_NOT_KEPT".to_owned(), message })
 }
 
@@ -161,7 +181,8 @@ async fn keep(claim: &Claim, sandbox: &LiveSandbox, workspace: &mut Workspace) -
                     read_now.push((entry.modified_at, file.clone()));
                     kept.push(file);
                 }
-                Read::LeftOut => left_out += 1,
+                Read::Unreadable => left_out.unfit += 1,
+                Read::Secret => left_out.secret += 1,
                 Read::Gone => {}
             }
         }
@@ -175,7 +196,8 @@ async fn keep(claim: &Claim, sandbox: &LiveSandbox, workspace: &mut Workspace) -
     };
     workspace.note(read_now, listed_at);
     workspace.manifest = manifest;
-    Ok(WorkspaceCheckpoint { manifest: Some(name), left_out, is_stale: false })
+    workspace.left_out = left_out;
+    Ok(WorkspaceCheckpoint { manifest: Some(name), left_out: left_out.unfit + left_out.secret, is_stale: false })
 }
 
 impl Workspace {
@@ -201,7 +223,9 @@ fn encode(manifest: &Manifest) -> Bytes {
 enum Read {
     Kept(KeptFile),
     /// It is there and cannot be read.
-    LeftOut,
+    Unreadable,
+    /// It holds a credential's value.
+    Secret,
     /// It went away meanwhile, or grew beyond its limit.
     Gone,
 }
@@ -224,7 +248,8 @@ async fn read(
         }
         Ok(None) => Ok(Read::Gone),
         Err(error) if error.sandbox_lost => Err(error.into()),
-        Err(_) => Ok(Read::LeftOut),
+        Err(error) if error.code == SandboxError::SECRET_IN_FILE => Ok(Read::Secret),
+        Err(_) => Ok(Read::Unreadable),
     }
 }
 
@@ -343,14 +368,15 @@ mod tests {
     #[test]
     fn what_is_beyond_a_limit_is_left_out_and_counted() {
         let mut entries = vec![
-            entry("link", EntryKind::Other, 1, 1),
+            entry("link", EntryKind::Link, 1, 1),
+            entry("[redacted: TOKEN]", EntryKind::Hidden, 1, 1),
             entry("large", EntryKind::File, MAX_FILE_BYTES + 1, 1),
             entry("bad\u{fffd}", EntryKind::File, 1, 1),
         ];
         entries.extend((0..10).map(|n| entry(&format!("full{n}"), EntryKind::File, MAX_FILE_BYTES, 1)));
         let plan = Plan::of(entries, &BTreeMap::new());
-        assert_eq!((plan.to_read.len(), plan.left_out), (8, 3 + 2));
+        assert_eq!((plan.to_read.len(), plan.left_out), (8, LeftOut { unfit: 3 + 2, secret: 1 }));
         let many = (0..=MAX_FILES).map(|n| entry(&format!("{n}"), EntryKind::File, 0, 1)).collect();
-        assert_eq!(Plan::of(many, &BTreeMap::new()).left_out, 1);
+        assert_eq!(Plan::of(many, &BTreeMap::new()).left_out, LeftOut { unfit: 1, secret: 0 });
     }
 }

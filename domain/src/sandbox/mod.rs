@@ -17,7 +17,7 @@ mod setting;
 mod workspace;
 
 pub use background::{BackgroundCommand, CommandPlace, Followed, LONGEST_STREAMED, Start};
-pub use credential::{IssuedCredential, LONGEST_SECRET_BYTES, RevokedBecause, SHORTEST_SECRET_BYTES};
+pub use credential::{IssuedCredential, RevokedBecause, unfit};
 pub use egress::{CallMark, EgressAttempt, EgressAttempts, EgressVerdict};
 pub use lifetime::{GRACE, LONGEST_TTL};
 pub use model::{
@@ -26,10 +26,10 @@ pub use model::{
     WhyRefused,
 };
 pub use ports::{OutputSink, SandboxRecords, SandboxRuntime};
-pub use redact::{RedactedStream, Redactor};
+pub use redact::Redactor;
 pub use redacting::RedactingRuntime;
 pub use setting::{Secrets, Setting};
 pub use workspace::{
-    EntryKind, KeptDirectory, KeptFile, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES, Manifest, WorkspaceCheckpoint,
-    WorkspaceEntry,
+    EntryKind, KeptDirectory, KeptFile, Listing, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES, Manifest,
+    WorkspaceCheckpoint, WorkspaceEntry,
 };

@@ -217,12 +217,14 @@ pub struct ProgramEnd {
     pub sandbox_lost: bool,
     /// Its output as it was, when it was no text and could be had whole.
     pub raw: Option<RawOutput>,
+    /// The streams that are left out of `raw` because they hold a credential's value.
+    pub raw_withheld: Vec<OutputStream>,
 }
 
 impl ProgramEnd {
     /// It ended in this way, nothing of it is left, and its output was told as it was.
     pub const fn of(exit: Exit) -> Self {
-        Self { exit, sandbox_lost: false, raw: None }
+        Self { exit, sandbox_lost: false, raw: None, raw_withheld: Vec::new() }
     }
 }
 
@@ -261,6 +263,8 @@ pub struct Collected {
     pub files: Vec<CollectedFile>,
     /// How many more were new or changed, and did not fit.
     pub left_out: usize,
+    /// How many more were new or changed, and hold a credential's value.
+    pub withheld: usize,
     /// What else is new there and is never taken.
     pub refused: Vec<RefusedOutput>,
 }
@@ -329,4 +333,21 @@ pub struct SandboxError {
     pub message: String,
     /// Whether the sandbox itself can be used no longer.
     pub sandbox_lost: bool,
+}
+
+impl SandboxError {
+    /// Code of a call for a file or directory that the server did not do: its permissions, or what lies on the way to it,
+    /// do not allow it.
+    pub const PATH_NOT_ACCESSIBLE: &str = "PATH_NOT_ACCESSIBLE";
+    /// Code of the reading of a file that holds a credential's value.
+    pub const SECRET_IN_FILE: &str = "SECRET_IN_FILE";
+
+    /// The image does not have a program that is needed.
+    pub fn image_lacks(program: &str) -> Self {
+        let message = format!(
+            "the image of the sandbox profile has no {program} that runs; choose an image that has it, such as \
+             vitrine/code, or vitrine/browser for chromium"
+        );
+        Self { code: "spec_refused", message, sandbox_lost: false }
+    }
 }

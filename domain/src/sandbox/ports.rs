@@ -11,7 +11,7 @@ use super::egress::EgressAttempts;
 use super::model::{
     Collected, LiveSandbox, NotCreated, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxTarget,
 };
-use super::workspace::{KeptDirectory, KeptFile, WorkspaceEntry};
+use super::workspace::{KeptDirectory, KeptFile, Listing, WorkspaceEntry};
 use crate::clock::Timestamp;
 use crate::ctx::Scope;
 use crate::error::StoreError;
@@ -36,6 +36,9 @@ pub trait SandboxRecords: Send + Sync {
 }
 
 /// The Sandbox Manager as the domain sees it: keys, tokens, endpoints and vendor shapes stay behind it.
+///
+/// A call for a path that the server does not do, whatever words it has for it, is
+/// [`SandboxError::PATH_NOT_ACCESSIBLE`].
 #[async_trait]
 pub trait SandboxRuntime: Send + Sync {
     /// Makes a sandbox and waits until it can run programs. A create whose answer was lost is looked up, not sent again.
@@ -105,15 +108,16 @@ pub trait SandboxRuntime: Send + Sync {
         sandbox: &LiveSandbox,
     ) -> Result<Vec<WorkspaceEntry>, SandboxError>;
 
-    /// What lies below a directory of `/workspace` down to `depth` levels, in no order; an empty path is `/workspace`
-    /// itself. Links are listed and not followed. None when there is no such directory.
+    /// What lies below a directory of `/workspace` down to `depth` levels; an empty path is `/workspace` itself. Links are
+    /// listed and not followed. Where the server cannot list all of it, as much as it can. None when there is no such
+    /// directory.
     async fn list_directory(
         &self,
         context: &CallContext,
         sandbox: &LiveSandbox,
         path: &str,
         depth: u32,
-    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError>;
+    ) -> Result<Option<Listing>, SandboxError>;
 
     /// What is at a path below `/workspace`, a link not followed; None when there is nothing.
     async fn entry(

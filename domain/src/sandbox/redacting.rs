@@ -17,9 +17,9 @@ use super::model::{
     SandboxTarget,
 };
 use super::ports::{OutputSink, SandboxRuntime};
-use super::redact::{RedactedStream, Redactor};
+use super::redact::{RedactedOutput, Redactor};
 use super::setting::Secrets;
-use super::workspace::{EntryKind, KeptDirectory, KeptFile, WorkspaceEntry};
+use super::workspace::{EntryKind, KeptDirectory, KeptFile, Listing, WorkspaceEntry};
 use crate::execution::CallContext;
 use crate::ids::SandboxId;
 
@@ -67,7 +67,14 @@ impl SandboxRuntime for Redacting {
             *why = redactor.text(why).into_owned();
         }
         // Bytes as they were are handed out as a whole or not at all.
-        end.raw = end.raw.filter(|raw| !redactor.is_in(&raw.stdout) && !redactor.is_in(&raw.stderr));
+        if let Some(raw) = &mut end.raw {
+            for (stream, bytes) in [(OutputStream::Stdout, &mut raw.stdout), (OutputStream::Stderr, &mut raw.stderr)] {
+                if redactor.is_in(bytes) {
+                    bytes.clear();
+                    end.raw_withheld.push(stream);
+                }
+            }
+        }
         Ok(end)
     }
 
@@ -143,7 +150,7 @@ impl SandboxRuntime for Redacting {
         let redactor = redactor(sandbox);
         let found = collected.files.len();
         collected.files.retain(|file| !redactor.is_in(file.name.as_bytes()) && !redactor.is_in(&file.bytes));
-        collected.left_out += found - collected.files.len();
+        collected.withheld += found - collected.files.len();
         for refused in &mut collected.refused {
             refused.name = redactor.text(&refused.name).into_owned();
         }
@@ -166,12 +173,16 @@ impl SandboxRuntime for Redacting {
         sandbox: &LiveSandbox,
         path: &str,
         depth: u32,
-    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
-        let mut entries = clean(sandbox, self.0.list_directory(context, sandbox, path, depth).await)?;
-        if let Some(entries) = &mut entries {
-            hide_names(sandbox, entries);
+    ) -> Result<Option<Listing>, SandboxError> {
+        let mut listing = clean(sandbox, self.0.list_directory(context, sandbox, path, depth).await)?;
+        if let Some(listing) = &mut listing {
+            hide_names(sandbox, &mut listing.entries);
+            let redactor = redactor(sandbox);
+            for path in &mut listing.unlisted {
+                *path = redactor.text(path).into_owned();
+            }
         }
-        Ok(entries)
+        Ok(listing)
     }
 
     async fn entry(
@@ -193,7 +204,7 @@ impl SandboxRuntime for Redacting {
         let read = clean(sandbox, self.0.read_file(context, sandbox, path, limit).await)?;
         match read {
             Some(bytes) if redactor(sandbox).is_in(&bytes) => Err(SandboxError {
-                code: "SECRET_IN_FILE",
+                code: SandboxError::SECRET_IN_FILE,
                 message: "the file holds a secret that was lent to a program; work with a copy without it".to_owned(),
                 sandbox_lost: false,
             }),
@@ -258,12 +269,12 @@ impl SandboxRuntime for Redacting {
     }
 }
 
-/// A name with a secret may not come back: its entry is counted as something that cannot be kept.
+/// A name with a secret may not come back, and so neither may what lies under it.
 fn hide_names(sandbox: &LiveSandbox, entries: &mut [WorkspaceEntry]) {
     let redactor = redactor(sandbox);
     for entry in entries.iter_mut().filter(|entry| redactor.is_in(entry.path.as_bytes())) {
         entry.path = redactor.text(&entry.path).into_owned();
-        entry.kind = EntryKind::Other;
+        entry.kind = EntryKind::Hidden;
     }
 }
 
@@ -276,26 +287,23 @@ fn clean<T>(sandbox: &LiveSandbox, outcome: Result<T, SandboxError>) -> Result<T
     outcome.map_err(|error| SandboxError { message: redactor(sandbox).text(&error.message).into_owned(), ..error })
 }
 
-/// Output on its way back; each stream is followed by itself.
+/// Output on its way back.
 struct RedactingSink<'a> {
     to: &'a dyn OutputSink,
     secrets: &'a Secrets,
-    streams: [(OutputStream, Mutex<RedactedStream>); 2],
+    output: Mutex<RedactedOutput>,
 }
 
 impl<'a> RedactingSink<'a> {
     fn new(to: &'a dyn OutputSink, secrets: &'a Secrets) -> Self {
-        let stream = |name| (name, Mutex::new(RedactedStream::new(secrets.redactor())));
-        Self { to, secrets, streams: [stream(OutputStream::Stdout), stream(OutputStream::Stderr)] }
+        Self { to, secrets, output: Mutex::new(RedactedOutput::new(&secrets.redactor())) }
     }
 
     /// Gives out what was held back.
     async fn finish(self) {
-        for (name, stream) in &self.streams {
-            let rest = stream.lock().unwrap_or_else(PoisonError::into_inner).finish();
-            if !rest.is_empty() {
-                self.to.output(*name, &rest).await;
-            }
+        let rest = self.output.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+        for (stream, text) in rest {
+            self.to.output(stream, &text).await;
         }
     }
 }
@@ -303,15 +311,18 @@ impl<'a> RedactingSink<'a> {
 #[async_trait]
 impl OutputSink for RedactingSink<'_> {
     async fn output(&self, stream: OutputStream, text: &str) {
-        let Some((_, followed)) = self.streams.iter().find(|(name, _)| *name == stream) else { return };
-        let clean = {
-            let mut followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = self.secrets.redactor();
+        if redactor.is_empty() {
+            return self.to.output(stream, text).await;
+        }
+        let pieces = {
+            let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             // A call beside this one may have put a further secret into the sandbox.
-            followed.follow(self.secrets.redactor());
-            followed.push(text)
+            output.follow(&redactor);
+            output.push(stream, text)
         };
-        if !clean.is_empty() {
-            self.to.output(stream, &clean).await;
+        for (stream, text) in pieces {
+            self.to.output(stream, &text).await;
         }
     }
 }

@@ -24,8 +24,25 @@ pub enum EntryKind {
     File,
     /// A directory.
     Directory,
-    /// Something that cannot be kept.
-    Other,
+    /// A symbolic link, which nobody followed.
+    Link,
+    /// A pipe, a socket or a device.
+    Special,
+    /// Anything whose name holds a credential's value: its path is told without it.
+    Hidden,
+}
+
+impl EntryKind {
+    /// In words, for a message.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::File => "a file",
+            Self::Directory => "a directory",
+            Self::Link => "a link",
+            Self::Special => "a special file",
+            Self::Hidden => "an entry whose name holds a credential's value",
+        }
+    }
 }
 
 /// An entry of the workspace, as the sandbox lists it.
@@ -41,6 +58,17 @@ pub struct WorkspaceEntry {
     pub mode: u32,
     /// When its content was changed, by the sandbox's clock.
     pub modified_at: Option<Timestamp>,
+}
+
+/// What lies below a directory, as far as it could be listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// What was listed, in no order.
+    pub entries: Vec<WorkspaceEntry>,
+    /// Directories among it whose own content is missing: it has too many entries for the server, or may not be read.
+    pub unlisted: Vec<String>,
+    /// Whether the listing stopped at its bound, so that more may lie there.
+    pub is_cut: bool,
 }
 
 /// A file in a manifest.

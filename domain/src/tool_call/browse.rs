@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use super::arguments::Fault;
 use super::collect::Outputs;
 use super::fields::Fields;
+use super::files::Hands;
 use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::output::CappedOutput;
 use super::page_text::page_text;
@@ -24,6 +25,8 @@ const TEXT_HEAD_BYTES: usize = 20 * 1024;
 const TEXT_TAIL_BYTES: usize = 4 * 1024;
 /// Bytes of the browser's own words, told when it fails.
 const MAX_COMPLAINT_BYTES: usize = 2 * 1024;
+/// How a browser ends that is not there.
+const NO_BROWSER: i32 = 127;
 const SIDES: std::ops::RangeInclusive<u64> = 200..=4000;
 
 pub(super) fn parse(fields: &mut Fields) -> Result<Page, Fault> {
@@ -90,10 +93,8 @@ async fn open(claim: &Claim, call: &ToolCall, page: &Page, sandbox: &LiveSandbox
         return Ok(refused);
     }
     let context = claim.call_context();
-    if let PageTarget::File(path) = &page.target
-        && claim.ports.sandboxes.entry(&context, sandbox, path).await?.is_none()
-    {
-        return Ok(ToolResult::ended(ToolCallState::Failed, "FILE_NOT_FOUND", format!("there is no file {path}")));
+    if let PageTarget::File(path) = &page.target {
+        Hands { claim, sandbox }.regular(path).await?;
     }
     if let (PageTarget::File(path), PageForm::Screenshot { .. } | PageForm::Pdf { .. }) = (&page.target, &page.form)
         && claim.ports.sandboxes.read_file(&context, sandbox, path, MAX_DOCUMENT_BYTES as u64).await?.is_none()
@@ -106,6 +107,9 @@ async fn open(claim: &Claim, call: &ToolCall, page: &Page, sandbox: &LiveSandbox
     let limit = time_limit(claim);
     let program = Program::Browse(page.clone());
     let end = run_lent(claim, call, &program, limit, sandbox, &document).await?;
+    if end.exit == Exit::Code(NO_BROWSER) {
+        return Err(SandboxError::image_lacks("chromium"));
+    }
     if end.exit != Exit::Code(0) {
         return Ok(program_result(end.exit, document.complaint(), limit));
     }

@@ -6,13 +6,15 @@ use super::model::ToolCall;
 use crate::agent::Claim;
 use crate::artifact::{Artifact, ArtifactKind, media_type, sha256_hex};
 use crate::event::Event;
-use crate::ids::ArtifactId;
+use crate::ids::{ArtifactId, SandboxId};
 use crate::sandbox::{LiveSandbox, RefusedOutput};
 
 /// What a call left in `outputs/`, and what else is recorded with its end.
 #[derive(Default)]
 pub(super) struct Outputs {
     pub files: Vec<(Artifact, Bytes)>,
+    /// The sandbox that it was left in.
+    pub sandbox: Option<SandboxId>,
     /// Say what of it could not be kept.
     pub warnings: Vec<Event>,
     /// Files of what a program printed; their bytes are stored.
@@ -45,10 +47,13 @@ pub(super) async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbo
     };
     let files = found.files.into_iter().map(|file| (artifact(file.name, &file.bytes), file.bytes));
     outputs.files.extend(files.filter(|(artifact, _)| !claim.sandbox.has_collected(&artifact.name, &artifact.sha256)));
-    let left_out = found.left_out;
-    if left_out > 0 {
-        let message = format!("Left out of the artifacts, being too many or too large: {left_out} files in outputs/.");
-        outputs.warnings.push(warning_event("OUTPUTS_LEFT_OUT", message));
+    for (count, why) in
+        [(found.left_out, "being too many or too large"), (found.withheld, "since each holds a credential's value")]
+    {
+        if count > 0 {
+            let message = format!("Left out of the artifacts, {why}: {count} files in outputs/.");
+            outputs.warnings.push(warning_event("OUTPUTS_LEFT_OUT", message));
+        }
     }
     if !found.refused.is_empty() {
         outputs.warnings.push(warning_event("OUTPUTS_REFUSED", refusal(&found.refused)));

@@ -15,9 +15,7 @@ use crate::agent::Claim;
 use crate::event::Event;
 use crate::execution::{Change, StopCause};
 use crate::resource::{ResourceVersion, SandboxCredential, Spec};
-use crate::sandbox::{
-    IssuedCredential, LONGEST_SECRET_BYTES, LiveSandbox, RevokedBecause, SHORTEST_SECRET_BYTES, SandboxError, Setting,
-};
+use crate::sandbox::{IssuedCredential, LiveSandbox, RevokedBecause, SandboxError, Setting, unfit};
 
 /// What a call was lent.
 pub(super) struct Lent<'a> {
@@ -138,10 +136,9 @@ async fn open(claim: &Claim, credential: &SandboxCredential) -> Result<(Resource
     let Some(version) = version else { return Err(refused("CREDENTIAL_UNAVAILABLE", "has no published version")) };
     let Spec::Credential(spec) = &version.spec else { return Err(unreadable()) };
     let secret = claim.ports.secrets.open(&version.id.to_string(), &spec.sealed).map_err(|_| unreadable())?;
-    if !(SHORTEST_SECRET_BYTES..=LONGEST_SECRET_BYTES).contains(&secret.len()) {
+    if let Some(rule) = unfit(&secret) {
         let why = format!(
-            "has a secret of less than {SHORTEST_SECRET_BYTES} or more than {LONGEST_SECRET_BYTES} bytes, which could \
-             not be kept out of the output"
+            "has a secret that could not be kept out of the output; it needs {rule}. Publish a version with another one."
         );
         return Err(refused("CREDENTIAL_UNFIT", &why));
     }

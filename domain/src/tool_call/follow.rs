@@ -112,7 +112,7 @@ async fn follow(
     let limit = command.limit();
     let sandbox = &of_call(call, sandbox);
     let output = FollowedOutput::new(claim, call, sandbox, command);
-    let following = follow_or_obey(claim, call, sandbox, &output);
+    let following = follow_or_obey(claim, sandbox, &output);
     let (followed, word) = egress::during(claim, call.id, sandbox, following).await;
     let end = match followed {
         Ok(Followed::Ended(end)) => end,
@@ -164,7 +164,6 @@ impl Word {
 /// Follows the command, and does what comes from outside; the call to the server is driven to its end either way.
 async fn follow_or_obey(
     claim: &Claim,
-    call: &ToolCall,
     sandbox: &LiveSandbox,
     output: &FollowedOutput<'_>,
 ) -> (Result<Followed, SandboxError>, Option<Word>) {
@@ -172,7 +171,7 @@ async fn follow_or_obey(
     let context = CallContext { cancel: stop.clone(), ..claim.call_context() };
     let command = &output.place.command;
     let mut following = std::pin::pin!(claim.ports.sandboxes.follow(&context, sandbox, command, &let_go, output));
-    let word = std::pin::pin!(word(claim, call, command));
+    let word = std::pin::pin!(word(claim, command));
     let word = match select(following.as_mut(), word).await {
         Either::Left((followed, _)) => return (followed, None),
         Either::Right((word, _)) => word,
@@ -184,8 +183,8 @@ async fn follow_or_obey(
     (following.await, Some(word))
 }
 
-async fn word(claim: &Claim, call: &ToolCall, command: &BackgroundCommand) -> Word {
-    let overdue = std::pin::pin!(overdue(claim, call, command));
+async fn word(claim: &Claim, command: &BackgroundCommand) -> Word {
+    let overdue = std::pin::pin!(overdue(claim, command));
     let drain = std::pin::pin!(drain(claim));
     let stop = std::pin::pin!(claim.signal.token().cancelled());
     select(stop, select(drain, overdue)).await;
@@ -214,8 +213,10 @@ async fn drain(claim: &Claim) {
     }
 }
 
-async fn overdue(claim: &Claim, call: &ToolCall, command: &BackgroundCommand) {
-    let ends_by = command.ends_by(call.started_at).plus(OVERDUE);
+/// Returns when a command has gone on for longer than its limit while this claim followed it. When its call began says
+/// nothing: it may have waited for others.
+async fn overdue(claim: &Claim, command: &BackgroundCommand) {
+    let ends_by = command.ends_by(claim.ports.clock.now()).plus(OVERDUE);
     loop {
         let left = ends_by.since(claim.ports.clock.now());
         if left.is_zero() {

@@ -1,8 +1,9 @@
 //! A ToolCall is one use of a tool that a model asked for.
 //!
 //! Its row is committed as `STARTED` before a byte leaves, with its side-effect class and idempotency key, so that after
-//! a loss one knows what may have happened. Calls of one reply run side by side under one budget. A call that is not
-//! run (bad arguments, no grant, no budget) still has a row and a result: the model must get an answer to each call.
+//! a loss one knows what may have happened. Calls of one reply run side by side under one budget, as far as their sandbox
+//! has processes for them. A call that is not run (bad arguments, no grant, no budget) still has a row and a result: the
+//! model must get an answer to each call.
 
 mod arguments;
 mod browse;

@@ -1,4 +1,8 @@
 //! The text of a page, from the document that a browser prints: what a reader sees, a line for each block.
+//!
+//! A browser has parsed the page and prints it well-formed, so that a scanner for tags is enough, where a library for HTML
+//! brings a parser, a tree and style sheets of its own. It does not: apply styles (what they hide is shown), draw tables,
+//! name the targets of links, or read attributes.
 
 /// Elements whose content nobody reads.
 const SILENT: [&str; 7] = ["script", "style", "noscript", "template", "svg", "head", "iframe"];

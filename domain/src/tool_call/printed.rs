@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use futures_util::lock::Mutex;
 
+use super::collect::warning_event;
 use super::model::ToolCall;
 use crate::agent::Claim;
 use crate::artifact::{Artifact, ArtifactDraft, ArtifactKind, Blob};
@@ -110,6 +111,16 @@ pub(super) async fn keep_raw(claim: &Claim, call: &ToolCall, raw: RawOutput) -> 
         }
     }
     kept
+}
+
+/// Says why the bytes of a stream that was no text are not there.
+pub(super) fn raw_withheld(stream: OutputStream) -> Event {
+    let name = match stream {
+        OutputStream::Stdout => "standard output",
+        OutputStream::Stderr => "standard error",
+    };
+    let message = format!("The bytes of {name} were not kept as they were, since they hold a credential's value.");
+    warning_event("RAW_OUTPUT_WITHHELD", message)
 }
 
 fn is_text(bytes: &[u8]) -> bool {

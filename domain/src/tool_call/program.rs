@@ -10,7 +10,7 @@ use super::credentials::Lent;
 use super::egress;
 use super::model::{ToolCall, ToolCallState, ToolResult, without_nul};
 use super::output::CappedOutput;
-use super::printed::{WholeOutput, keep_raw};
+use super::printed::{WholeOutput, keep_raw, raw_withheld};
 use crate::agent::Claim;
 use crate::event::Event;
 use crate::execution::StopCause;
@@ -40,6 +40,9 @@ pub(super) async fn run_program(
         Ok(end) => end,
         Err(error) => return (Err(error), outputs),
     };
+    for stream in end.raw_withheld {
+        outputs.warnings.push(raw_withheld(stream));
+    }
     if let Some(raw) = end.raw {
         for (file, event) in keep_raw(claim, call, raw).await {
             outputs.printed.push(file);

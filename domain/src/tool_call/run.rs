@@ -1,8 +1,8 @@
-//! Runs the tool calls of one reply, side by side, each to its recorded result.
+//! Runs the tool calls of one reply, some side by side, each to its recorded result.
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
 
 use super::browse::browse;
 use super::collect::{Outputs, collect, created_event, warning_event};
@@ -19,20 +19,41 @@ use crate::loop_guard::{Outcome, with_warning};
 use crate::model_call::run::millis;
 use crate::sandbox::{LiveSandbox, SandboxError};
 
+/// Processes and threads that a program may need, with those that carry its output; and what a browser may need.
+const PIDS_OF_PROGRAM: u32 = 16;
+const PIDS_OF_BROWSER: u32 = 256;
+/// Calls that run side by side at most, however many processes the sandbox may have.
+const MOST_AT_ONCE: u32 = 8;
 /// Told where the sandbox went before the files were read.
 const FILES_LOST: &str = "The sandbox was lost with what this call left in outputs/ and in the workspace.";
 
 /// Runs the calls and returns what the model gets to read of each, in the order of the reply.
 ///
+/// So many run side by side as the processes of the sandbox allow; the others wait in the order of the reply, before
+/// anything of them begins, so that no time limit runs meanwhile.
+///
 /// Every call is driven to its recorded end, also when another one fails: no call future is dropped. Where the loop guard
 /// ends the execution, the calls before the one that it caught run first.
 pub async fn run_all(claim: &Claim, planned: Vec<Planned>) -> Result<Vec<(ToolCallId, String)>, Halt> {
     let stop = loop_stop(claim, planned.iter().map(|planned| &planned.call))?;
-    let mut ended = join_all(planned.into_iter().map(|planned| one(claim, planned))).await;
+    let at_once = at_once(claim, &planned);
+    let calls = planned.into_iter().enumerate().map(|(at, planned)| async move { (at, one(claim, planned).await) });
+    let mut ended: Vec<_> = stream::iter(calls).buffer_unordered(at_once).collect().await;
+    ended.sort_by_key(|(at, _)| *at);
+    let mut ended: Vec<_> = ended.into_iter().map(|(_, ended)| ended).collect();
     // A call that is left open is the next claim's, and so is the execution, however the other calls ended.
     ended.sort_by_key(|ended| ended.as_ref().err().is_none_or(Halt::ends_execution));
     let results = ended.into_iter().collect::<Result<_, _>>()?;
     stop.map_or(Ok(results), Err)
+}
+
+/// How many of these calls run side by side.
+fn at_once(claim: &Claim, planned: &[Planned]) -> usize {
+    let pinned = claim.pinned.get().and_then(|pinned| pinned.sandbox.as_ref());
+    let needs_browser = |planned: &Planned| matches!(planned.todo, Todo::Do(Invocation::Browse(_)));
+    let share = if planned.iter().any(needs_browser) { PIDS_OF_BROWSER } else { PIDS_OF_PROGRAM };
+    let most = pinned.map_or(MOST_AT_ONCE, |sandbox| (sandbox.profile.pids / share).clamp(1, MOST_AT_ONCE));
+    usize::try_from(most).unwrap_or(1)
 }
 
 async fn one(claim: &Claim, planned: Planned) -> Result<(ToolCallId, String), Halt> {
@@ -125,6 +146,7 @@ pub(super) async fn conclude(
     changes_workspace: bool,
     (outcome, mut outputs): (Result<ToolResult, SandboxError>, Outputs),
 ) -> Invoked {
+    outputs.sandbox = Some(sandbox.id);
     if outcome.as_ref().is_err_and(|error| error.sandbox_lost) {
         claim.sandbox.forget(claim, sandbox.id).await;
     }
@@ -197,7 +219,8 @@ async fn finish(claim: &Claim, mut call: ToolCall, ended: Ended<'_>) -> Result<O
     let stored = store_text(&*claim.ports.artifacts, claim.scope(), result.text.clone()).await?;
     fill(&mut call, result, stored);
     call.ended_at = Some(claim.ports.clock.now());
-    call.sandbox_id = claim.sandbox.current().await.or(call.sandbox_id);
+    // The one that it was in, also when that is given up and another one is there by now.
+    call.sandbox_id = outputs.sandbox.or(call.sandbox_id).or(claim.sandbox.current().await);
     let mut rows = Vec::with_capacity(outputs.files.len());
     for (artifact, bytes) in outputs.files {
         claim.ports.artifacts.put(claim.scope(), bytes).await?;

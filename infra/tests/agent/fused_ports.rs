@@ -18,7 +18,7 @@ use domain::execution::{
 use domain::ids::{PrincipalId, ResourceId, SandboxId};
 use domain::model_call::{DeltaSink, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::sandbox::{
-    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, NotCreated,
+    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, Listing, LiveSandbox, NotCreated,
     OutputSink, OutputStream, Program, ProgramEnd, Sandbox, SandboxError, SandboxRequest, SandboxRuntime,
     SandboxTarget, Start, WorkspaceEntry,
 };
@@ -341,7 +341,7 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         sandbox: &LiveSandbox,
         path: &str,
         depth: u32,
-    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+    ) -> Result<Option<Listing>, SandboxError> {
         pass!(self, list_directory(context, sandbox, path, depth))
     }
 

@@ -26,7 +26,7 @@ impl PlayedFiles {
         let mut words = command.split(' ');
         match (words.next()?, words.next(), words.next()) {
             ("put", Some(name), Some(text)) => self.put(name, 0o644, Bytes::from(text.to_owned())),
-            ("link", Some(name), None) => self.add(name, EntryKind::Other, 0o777, Bytes::new()),
+            ("link", Some(name), None) => self.add(name, EntryKind::Link, 0o777, Bytes::new()),
             ("rm", Some(name), None) => drop(self.entries.remove(name)),
             ("ls", None, None) => {
                 let line =

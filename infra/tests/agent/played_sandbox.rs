@@ -11,9 +11,9 @@ use bytes::Bytes;
 use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
-    BackgroundCommand, Collected, EgressAttempt, EgressAttempts, Exit, Followed, KeptDirectory, KeptFile, LiveSandbox,
-    NotCreated, OutputSink, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime,
-    SandboxTarget, Setting, Start, WorkspaceEntry,
+    BackgroundCommand, Collected, EgressAttempt, EgressAttempts, Exit, Followed, KeptDirectory, KeptFile, Listing,
+    LiveSandbox, NotCreated, OutputSink, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest,
+    SandboxRuntime, SandboxTarget, Setting, Start, WorkspaceEntry,
 };
 use tokio::sync::{Barrier, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -31,6 +31,8 @@ pub struct PlayedSandbox {
     is_away: AtomicBool,
     keeps_credentials: AtomicBool,
     gate: Semaphore,
+    /// Commands that wait at the gate, and the most that ever did.
+    waiting: Mutex<(usize, usize)>,
     pub background: PlayedBackground,
     /// Secret by path.
     credentials: Mutex<BTreeMap<String, String>>,
@@ -53,6 +55,7 @@ impl PlayedSandbox {
             is_away: AtomicBool::new(false),
             keeps_credentials: AtomicBool::new(false),
             gate: Semaphore::new(0),
+            waiting: Mutex::default(),
             background: PlayedBackground::default(),
             credentials: Mutex::default(),
             settings: Mutex::default(),
@@ -103,6 +106,11 @@ impl PlayedSandbox {
     /// Lets this many `gate` commands end.
     pub fn open(&self, count: usize) {
         self.gate.add_permits(count);
+    }
+
+    /// The most `gate` commands that ran side by side.
+    pub fn most_at_once(&self) -> usize {
+        self.waiting.lock().unwrap().1
     }
 
     /// Sandboxes that were made and not removed.
@@ -201,7 +209,13 @@ impl SandboxRuntime for PlayedSandbox {
             return Ok(ProgramEnd::of(Exit::Interrupted));
         }
         if command.starts_with("gate") {
+            {
+                let mut waiting = self.waiting.lock().unwrap();
+                waiting.0 += 1;
+                waiting.1 = waiting.1.max(waiting.0);
+            }
             self.gate.acquire().await.unwrap().forget();
+            self.waiting.lock().unwrap().0 -= 1;
             return Ok(ProgramEnd::of(Exit::Code(0)));
         }
         if command.starts_with("tick") {
@@ -290,8 +304,9 @@ impl SandboxRuntime for PlayedSandbox {
         sandbox: &LiveSandbox,
         path: &str,
         depth: u32,
-    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
-        self.files(sandbox, |files| files.list_below(path, depth))
+    ) -> Result<Option<Listing>, SandboxError> {
+        let listed = self.files(sandbox, |files| files.list_below(path, depth))?;
+        Ok(listed.map(|entries| Listing { entries, ..Listing::default() }))
     }
 
     async fn entry(

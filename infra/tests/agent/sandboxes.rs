@@ -9,6 +9,7 @@ use domain::resource::{SandboxCredential, SandboxNetwork};
 use domain::sandbox::{EgressAttempt, EgressVerdict, NotCreated, RevokedBecause, SandboxError, SandboxState};
 use domain::tool_call::ToolCallState::{Failed, Succeeded};
 use futures_util::future::join;
+use serde_json::json;
 
 use crate::books::Books;
 use crate::played_model::{Then, Turn, shell};
@@ -62,16 +63,62 @@ async fn a_credential_is_there_for_one_call_and_never_comes_back() {
     let kept = kept(&stage, execution).await;
     assert!(!kept.contains("hunter2"), "{kept}");
     assert!(books.asked[1].results[0].contains("[redacted: TOKEN]"), "{:?}", books.asked[1]);
-    // The program had put it into a file of the workspace as well, which is not kept.
-    assert!(
-        books
-            .log
-            .iter()
-            .any(|record| matches!(&record.event, Event::WarningRaised { code, .. } if code == "WORKSPACE_NOT_KEPT"))
-    );
+    // The program had put it into a file of the workspace as well, which is not kept; nothing else is left out.
+    let warnings = books.log.iter().filter_map(|record| match &record.event {
+        Event::WarningRaised { code, message } => Some((code.as_str(), message.as_str())),
+        _ => None,
+    });
+    let warnings: Vec<_> = warnings.collect();
+    let told = "Not kept, since each holds a credential's value: 1 entries.";
+    assert_eq!(warnings, [("WORKSPACE_NOT_KEPT", told)]);
     let issued = stage.stores.reader.issued_credentials(execution).await.unwrap();
     let revoked: Vec<_> = issued.iter().map(|issued| issued.revoked.map(|(_, because)| because)).collect();
     assert_eq!(revoked, [Some(RevokedBecause::CallEnded); 2]);
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn what_is_left_out_for_a_secret_is_told_apart_by_each_tool() {
+    let (mut stage, _) = with_credential(300).await;
+    stage.add_tools(&["list_files", "glob", "grep"]).await;
+    let name = format!("put {SECRET} x");
+    let turns = vec![
+        Turn::calls("", vec![shell("leak")]),
+        Turn::calls("", vec![shell(&name)]),
+        Turn::calls("", vec![("list_files", json!({}).to_string())]),
+        Turn::calls("", vec![("glob", json!({ "pattern": "**" }).to_string())]),
+        Turn::calls("", vec![("grep", json!({ "pattern": "x" }).to_string())]),
+        Turn::answer("Done."),
+    ];
+    let execution = stage.start(turns).await;
+    stage.finish(execution).await;
+    let books = Books::closed(&stage, execution).await;
+    let told = |turn: usize| books.asked[turn].results.last().unwrap().clone();
+    assert_eq!(told(3), "[redacted: TOKEN]  (an entry whose name holds a credential's value)\nstolen  23");
+    let hidden = "[left out, since the name holds a credential's value: 1 entries]";
+    assert_eq!(told(4), format!("stolen\n{hidden}"));
+    let unread = "[not searched, holding a credential's value: stolen]";
+    assert_eq!(told(5), format!("(no line matches)\n{hidden}\n{unread}"));
+    stage.close().await;
+}
+
+/// The profile has 64 processes, and a program may need 16.
+#[tokio::test]
+async fn programs_of_one_reply_run_as_many_side_by_side_as_the_profile_has_processes_for() {
+    let stage = Stage::new().await;
+    let calls: Vec<_> = (0..20).map(|number| shell(format!("gate {number}"))).collect();
+    let execution = stage.start(vec![Turn::calls("", calls), Turn::answer("Done.")]).await;
+    let claimed = stage.claim(execution).await;
+    let watch = async {
+        until("four commands", async || stage.sandbox.commands("gate").len() == 4).await;
+        stage.sandbox.open(20);
+    };
+    join(stage.run(claimed), watch).await;
+    let books = Books::closed(&stage, execution).await;
+    assert_eq!(books.tool_ends(), [(Succeeded, ""); 20]);
+    assert_eq!(stage.sandbox.most_at_once(), 4);
+    let in_order: Vec<_> = (0..20).map(|number| format!("gate {number}")).collect();
+    assert_eq!(stage.sandbox.commands("gate"), in_order);
     stage.close().await;
 }
 
@@ -114,16 +161,19 @@ async fn a_credential_goes_when_its_time_is_over() {
 
 #[tokio::test]
 async fn a_secret_that_could_not_be_redacted_is_not_lent() {
-    let mut stage = Stage::new().await;
-    let credential_id = stage.add_credential("pin", "1234").await;
-    let named = SandboxCredential { credential_id, name: "PIN".to_owned(), ttl_seconds: 300 };
-    stage.change_profile(|profile| profile.credentials = vec![named]).await;
-    let execution = stage.start(shells(&["leak"])).await;
-    stage.finish(execution).await;
-    let books = Books::closed(&stage, execution).await;
-    assert_eq!(books.tool_ends(), [(Failed, "CREDENTIAL_UNFIT")]);
-    assert_eq!(stage.sandbox.commands("leak"), Vec::<String>::new());
-    stage.close().await;
+    for (secret, rule) in [("1234", "8 to 4096 bytes"), ("        ", "8 to 4096 bytes"), ("aaaaaaaa", "at least 5")] {
+        let mut stage = Stage::new().await;
+        let credential_id = stage.add_credential("pin", secret).await;
+        let named = SandboxCredential { credential_id, name: "PIN".to_owned(), ttl_seconds: 300 };
+        stage.change_profile(|profile| profile.credentials = vec![named]).await;
+        let execution = stage.start(shells(&["leak"])).await;
+        stage.finish(execution).await;
+        let books = Books::closed(&stage, execution).await;
+        assert_eq!(books.tool_ends(), [(Failed, "CREDENTIAL_UNFIT")]);
+        assert!(books.asked[1].results[0].contains(rule), "{:?}", books.asked[1]);
+        assert_eq!(stage.sandbox.commands("leak"), Vec::<String>::new());
+        stage.close().await;
+    }
 }
 
 #[tokio::test]

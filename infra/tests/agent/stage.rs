@@ -14,7 +14,7 @@ use domain::event::{Event, EventBus as _, encode_segment, log_writer};
 use domain::execution::{
     Claimed, Execution, ExecutionRef, ExecutionStore, ModelPin, NewExecution, Progress, StopSignal,
 };
-use domain::ids::ResourceId;
+use domain::ids::{ResourceId, VersionId};
 use domain::model_call::ModelRuntime;
 use domain::resource::{
     CredentialSpec, LoopPolicy, ModelSpec, NewVersion, SandboxProfileSpec, SealedSecret, Spec, VersionState,
@@ -203,9 +203,25 @@ impl Stage {
     /// Lets the agent use a changed sandbox profile from here on.
     pub async fn change_profile(&mut self, change: impl FnOnce(&mut SandboxProfileSpec)) {
         let pinned = self.cast.pins.profile.unwrap();
+        let changed = self.republish(pinned, |spec| {
+            let Spec::SandboxProfile(spec) = spec else { panic!("it is a profile") };
+            change(spec);
+        });
+        self.cast.pins.profile = Some(changed.await);
+    }
+
+    /// Gives the agent more tools from here on.
+    pub async fn add_tools(&mut self, tools: &[&str]) {
+        let changed = self.republish(self.cast.pins.agent, |spec| {
+            let Spec::Agent(spec) = spec else { panic!("it is an agent") };
+            spec.tools.extend(tools.iter().map(ToString::to_string));
+        });
+        self.cast.pins.agent = changed.await;
+    }
+
+    async fn republish(&self, pinned: VersionId, change: impl FnOnce(&mut Spec)) -> VersionId {
         let mut version = self.stores.resources.versions(self.home.scope(), &[pinned]).await.unwrap().pop().unwrap();
-        let Spec::SandboxProfile(spec) = &mut version.spec else { panic!("it is a profile") };
-        change(spec);
+        change(&mut version.spec);
         let version = NewVersion {
             id: self.samples.version_id(),
             resource_id: version.resource_id,
@@ -214,7 +230,7 @@ impl Stage {
             created_at: version.created_at,
         };
         self.stores.resources.add_version(self.home.scope(), &version).await.unwrap().unwrap();
-        self.cast.pins.profile = Some(version.id);
+        version.id
     }
 
     /// A credential with this secret, which the agent may use.

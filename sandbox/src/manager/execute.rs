@@ -27,16 +27,31 @@ pub(super) async fn execute(
             raw::remove(remote, &prepared.dir).await;
             return Ok(ProgramEnd::of(Exit::NotStarted(reply.message)));
         }
+        Err(error @ Error::OutcomeUnknown { .. }) => {
+            tracing::warn!(sandbox.id = remote.id(), error.code = error.code(), "command may have run");
+            return Ok(give_up(remote, Exit::Unknown).await);
+        }
         Err(error) => return Err(failure(&error)),
     };
     if !outcome.is_stopped {
-        // Something of it may still run, and nothing else may run beside it.
-        remote.kill().await.map_err(|error| failure(&error))?;
-        return Ok(ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(exit(outcome.end)) });
+        return Ok(give_up(remote, exit(outcome.end)).await);
     }
     let raw = if outcome.is_lossy || forward.has_nul { raw::read(remote, &prepared.dir).await } else { None };
     raw::remove(remote, &prepared.dir).await;
     Ok(ProgramEnd { raw, ..ProgramEnd::of(exit(outcome.end)) })
+}
+
+/// Something of a program may still run, and nothing else may run beside it. A sandbox that cannot be removed here is given
+/// up all the same; whoever finds it later removes it.
+async fn give_up(remote: &Sandbox, exit: Exit) -> ProgramEnd {
+    if let Err(error) = remote.kill().await {
+        tracing::warn!(
+            sandbox.id = remote.id(),
+            error.code = error.code(),
+            "sandbox of a lost program was not removed"
+        );
+    }
+    ProgramEnd { sandbox_lost: true, ..ProgramEnd::of(exit) }
 }
 
 /// What a program is run with.
@@ -67,13 +82,11 @@ pub(super) async fn ready(
 
 /// The command for a program, if the image has what it needs.
 fn request(prepared: &Prepared, facts: &ImageFacts, setting: &Setting<'_>) -> Result<CommandRequest, SandboxError> {
-    let program = prepared.requires();
-    if !facts.has(program) {
-        let message = format!("the image of the sandbox profile has no {program}; choose an image that has it");
-        return Err(SandboxError { code: "spec_refused", message, sandbox_lost: false });
+    if !facts.has(prepared.requires) {
+        return Err(SandboxError::image_lacks(prepared.requires));
     }
     let line = prepared.command_line(setting.environment.clone()).map_err(|TooLong { bytes }| SandboxError {
-        code: "command_too_long",
+        code: "COMMAND_TOO_LONG",
         message: format!(
             "the command line has {bytes} bytes and may have {}; write it into a file with write_file and run that",
             longest()
@@ -86,8 +99,7 @@ fn request(prepared: &Prepared, facts: &ImageFacts, setting: &Setting<'_>) -> Re
     Ok(request)
 }
 
-/// Programs of one sandbox may run side by side: each gets a directory of its own.
-/// A name of its own for a run.
+/// A name for a run. Programs of one sandbox may run side by side: each gets a directory of its own.
 pub(super) fn run_name() -> Result<String, SandboxError> {
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random).map_err(|_| SandboxError {
@@ -147,7 +159,7 @@ mod tests {
         let python = Program::Python("print(1)".to_owned());
         let refused = refusal(&python, "has bash\nhas node").unwrap();
         assert_eq!((refused.code, refused.sandbox_lost), ("spec_refused", false));
-        assert!(refused.message.contains(" no python3;"), "{}", refused.message);
+        assert!(refused.message.contains(" no python3 that runs;"), "{}", refused.message);
         assert_eq!(refusal(&python, "has python3"), None);
         assert_eq!(refusal(&Program::Shell("ls".to_owned()), "has sh").unwrap().code, "spec_refused");
     }

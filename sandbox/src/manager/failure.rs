@@ -5,13 +5,16 @@ use domain::sandbox::SandboxError;
 use crate::opensandbox::{Error, ErrorClass};
 
 const MAX_MESSAGE_CHARS: usize = 500;
+const FULL: &str = "the storage of the sandbox is full; remove files, or give the sandbox profile more diskBytes";
 
 /// What went wrong, in the domain's words. The text is bounded and was redacted by the client.
 pub(super) fn failure(error: &Error) -> SandboxError {
-    let text: String = error.to_string().chars().take(MAX_MESSAGE_CHARS).collect();
+    let text = if is_full(error) { FULL.to_owned() } else { error.to_string() };
+    let text = text.chars().take(MAX_MESSAGE_CHARS).collect();
     let (code, sandbox_lost) = match error.class() {
-        ErrorClass::Caller if is_unenforceable(error) => ("LIMIT_NOT_ENFORCEABLE", false),
-        ErrorClass::Caller if is_unknown_image(error) => ("IMAGE_NOT_AVAILABLE", false),
+        ErrorClass::Caller | ErrorClass::Access | ErrorClass::Transient if let Some(code) = named(error) => {
+            (code, false)
+        }
         ErrorClass::Caller if matches!(error, Error::CommandTooLong { .. }) => ("COMMAND_TOO_LONG", false),
         ErrorClass::Caller => ("SANDBOX_REJECTED", false),
         ErrorClass::Security if matches!(error, Error::PlaintextRefused { .. }) => ("plaintext_refused", false),
@@ -59,12 +62,17 @@ pub(super) const fn may_exist(error: &Error) -> bool {
     }
 }
 
-fn is_unenforceable(error: &Error) -> bool {
-    error.reply().is_some_and(|reply| reply.has_code("LIMIT_NOT_ENFORCEABLE"))
-}
-
-fn is_unknown_image(error: &Error) -> bool {
-    error.reply().is_some_and(|reply| reply.has_code("IMAGE_NOT_AVAILABLE"))
+/// What servers name in codes of their own, each behind the name of its runtime and with another status.
+fn named(error: &Error) -> Option<&'static str> {
+    const NAMES: [(&str, &str); 5] = [
+        ("LIMIT_NOT_ENFORCEABLE", "LIMIT_NOT_ENFORCEABLE"),
+        ("IMAGE_NOT_AVAILABLE", "IMAGE_NOT_AVAILABLE"),
+        ("SANDBOX_IMAGE_PULL_FAILED", "IMAGE_NOT_AVAILABLE"),
+        ("QUOTA_EXCEEDED", "SANDBOX_SERVER_FULL"),
+        ("POOL_CAPACITY_EXHAUSTED", "SANDBOX_SERVER_FULL"),
+    ];
+    let reply = error.reply()?;
+    NAMES.iter().find(|(theirs, _)| reply.has_code(theirs)).map(|(_, ours)| *ours)
 }
 
 /// The protocol has no code for a full disk; every server passes on what the system calls it.
@@ -92,6 +100,23 @@ mod tests {
         assert_eq!(server_failed(500, "write a: No space left on device"), ("SANDBOX_DISK_FULL", false));
         assert_eq!(server_failed(500, "a is a directory"), ("SANDBOX_FAILED", false));
         assert_eq!(server_failed(503, "the sandbox did not answer"), ("SANDBOX_UNAVAILABLE", true));
+    }
+
+    /// A full server is no key that it does not take, and an image that cannot be pulled no fault of the server.
+    #[test]
+    fn what_servers_name_keeps_its_name_whatever_its_status() {
+        let reply = |status, code: &str| Reply { status, code: Some(code.to_owned()), ..Reply::default() };
+        for (error, code) in [
+            (Error::ServerFailed(reply(500, "DOCKER::SANDBOX_IMAGE_PULL_FAILED")), "IMAGE_NOT_AVAILABLE"),
+            (Error::Rejected(reply(400, "LOCAL::IMAGE_NOT_AVAILABLE")), "IMAGE_NOT_AVAILABLE"),
+            (Error::Rejected(reply(400, "LOCAL::LIMIT_NOT_ENFORCEABLE")), "LIMIT_NOT_ENFORCEABLE"),
+            (Error::AccessDenied(reply(403, "KUBERNETES::QUOTA_EXCEEDED")), "SANDBOX_SERVER_FULL"),
+            (Error::ServerFailed(reply(429, "KUBERNETES::POOL_CAPACITY_EXHAUSTED")), "SANDBOX_SERVER_FULL"),
+            (Error::AccessDenied(reply(403, "FORBIDDEN")), "SANDBOX_CREDENTIALS"),
+        ] {
+            let failure = failure(&error);
+            assert_eq!((failure.code, failure.sandbox_lost), (code, false), "{error}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::resource::SandboxTier;
 use domain::sandbox::{
-    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, LiveSandbox, NotCreated,
+    BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, Listing, LiveSandbox, NotCreated,
     OutputSink, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start,
     WorkspaceEntry,
 };
@@ -33,16 +33,12 @@ use tokio_util::sync::CancellationToken;
 
 pub use clients::{LocalTier, SandboxManager};
 
-use crate::opensandbox::{
-    ByteRange, CreateSandbox, Download, Error, LABEL_KEY, ListFilter, Sandbox, SandboxLabel, Upload,
-};
-use crate::runner::{Environment, WORKSPACE, run_dir};
+use crate::opensandbox::{CreateSandbox, Error, LABEL_KEY, ListFilter, Sandbox, SandboxLabel};
+use crate::runner::{Environment, run_dir};
 use failure::{failure, may_exist};
 
 /// How long a new sandbox may take until commands can run in it.
 const READY_WITHIN: Duration = Duration::from_secs(60);
-/// HTTP status of a part that begins behind the end of its file.
-const RANGE_NOT_SATISFIABLE: u16 = 416;
 
 #[async_trait]
 impl SandboxRuntime for SandboxManager {
@@ -141,9 +137,7 @@ impl SandboxRuntime for SandboxManager {
         path: &str,
         bytes: Bytes,
     ) -> Result<(), SandboxError> {
-        let remote = self.attach(sandbox).await?;
-        let upload = Upload { path: format!("{WORKSPACE}/{path}"), mode: None, size_bytes: bytes.len() as u64 };
-        remote.upload(&upload, std::io::Cursor::new(bytes)).await.map_err(|error| failure(&error))
+        workspace::put(&self.attach(sandbox).await?, path, bytes).await
     }
 
     async fn download(
@@ -154,26 +148,7 @@ impl SandboxRuntime for SandboxManager {
         offset: u64,
         limit: u64,
     ) -> Result<Option<Bytes>, SandboxError> {
-        let remote = self.attach(sandbox).await?;
-        let path = format!("{WORKSPACE}/{path}");
-        let info = match remote.file_info(&[&path]).await {
-            Ok(info) => info,
-            Err(Error::NotFound(_)) => return Ok(None),
-            Err(error) => return Err(failure(&error)),
-        };
-        // A range that begins at the end of the file is refused by servers; there is nothing to ask for.
-        if info.get(&path).is_some_and(|info| info.size_bytes <= offset) {
-            return Ok(Some(Bytes::new()));
-        }
-        let range = Some(ByteRange { start: offset, length: Some(limit) });
-        let mut content = Vec::new();
-        match remote.download(&Download { path, range, max_bytes: limit }, &mut content).await {
-            Ok(_) => Ok(Some(content.into())),
-            Err(Error::NotFound(_)) => Ok(None),
-            // It had a byte there a moment ago.
-            Err(Error::Rejected(reply)) if reply.status == RANGE_NOT_SATISFIABLE => Err(failure(&Error::FileChanged)),
-            Err(error) => Err(failure(&error)),
-        }
+        workspace::part(&self.attach(sandbox).await?, path, offset, limit).await
     }
 
     async fn collect(&self, _context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError> {
@@ -195,7 +170,7 @@ impl SandboxRuntime for SandboxManager {
         sandbox: &LiveSandbox,
         path: &str,
         depth: u32,
-    ) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+    ) -> Result<Option<Listing>, SandboxError> {
         workspace::list_directory(&self.attach(sandbox).await?, path, depth).await
     }
 

@@ -61,17 +61,6 @@ impl EgressRule {
         Self { action: EgressAction::Deny, target: target.into() }
     }
 
-    /// Whether it is about this host name or address. A block covers nothing here: names are not resolved.
-    #[must_use]
-    pub fn covers(&self, host: &str) -> bool {
-        let (target, host) = (self.target.to_ascii_lowercase(), host.to_ascii_lowercase());
-        match target.strip_prefix('*') {
-            // The dot stays: `*.example.com` covers neither `example.com` nor `badexample.com`.
-            Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
-            None => target == host,
-        }
-    }
-
     pub(super) fn to_json(&self) -> Result<Value, Error> {
         if !is_target(&self.target) {
             return Err(Error::invalid(
@@ -102,12 +91,6 @@ impl NetworkPolicy {
     #[must_use]
     pub fn allow_only<S: Into<String>>(targets: impl IntoIterator<Item = S>) -> Self {
         Self { default_action: EgressAction::Deny, egress: targets.into_iter().map(EgressRule::allow).collect() }
-    }
-
-    /// What becomes of a connection to this host name.
-    #[must_use]
-    pub fn verdict(&self, host: &str) -> EgressAction {
-        self.egress.iter().find(|rule| rule.covers(host)).map_or(self.default_action, |rule| rule.action)
     }
 
     pub(super) fn to_json(&self) -> Result<Value, Error> {
@@ -190,25 +173,6 @@ mod tests {
             "egress": [{"action": "deny", "target": "10.0.0.0/8"}, {"action": "allow", "target": "*.example.com"}],
         });
         assert_eq!(policy.to_json().unwrap(), expected);
-    }
-
-    #[test]
-    fn a_wildcard_covers_every_name_below_and_not_its_own_w30() {
-        let policy = NetworkPolicy::allow_only(["*.example.com", "Other.example"]);
-        for host in ["a.example.com", "a.b.EXAMPLE.com", "other.example"] {
-            assert_eq!(policy.verdict(host), EgressAction::Allow, "{host}");
-        }
-        for host in ["example.com", "badexample.com", "a.example.com.evil.example", "x.other.example", ""] {
-            assert_eq!(policy.verdict(host), EgressAction::Deny, "{host}");
-        }
-    }
-
-    #[test]
-    fn the_first_rule_that_covers_decides() {
-        let mut policy = NetworkPolicy::allow_only(["*.example.com"]);
-        policy.egress.insert(0, EgressRule::deny("secret.example.com"));
-        assert_eq!(policy.verdict("secret.example.com"), EgressAction::Deny);
-        assert_eq!(policy.verdict("a.example.com"), EgressAction::Allow);
     }
 
     #[test]

@@ -31,12 +31,17 @@ const FLAGS: [&str; 16] = [
     NO_TIME_QUERIES,
     NO_UPDATES,
 ];
+/// A launcher may be there without its browser: the shell's own code for a command that is not there then says so, and the
+/// launcher's words do not.
+const LAUNCH: &str = r#""$1" --version >/dev/null 2>&1 || exit 127; exec "$@""#;
+/// The browser, as images name it.
+pub(super) const CHROMIUM: &str = "chromium";
 /// What would mean something else in the path of an address.
 const IN_PATHS: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'#').add(b'?').add(b'"').add(b'<').add(b'>').add(b'\\');
 
 /// Program and arguments for a page; the profile goes into `dir`.
 pub(super) fn arguments(page: &Page, dir: &str) -> Vec<String> {
-    let mut arguments = vec!["chromium".to_owned()];
+    let mut arguments: Vec<_> = ["/bin/sh", "-c", LAUNCH, "sh", CHROMIUM].map(str::to_owned).into();
     arguments.extend(FLAGS.map(str::to_owned));
     arguments.push(format!("--user-data-dir={dir}/profile"));
     match &page.form {
@@ -65,7 +70,7 @@ mod tests {
     fn a_file_is_opened_under_its_exact_name() {
         let page = Page { target: PageTarget::File("a b/50%#?.html".to_owned()), form: PageForm::Text };
         let arguments = arguments(&page, "/tmp/vitrine/x");
-        assert_eq!(arguments[0], "chromium");
+        assert_eq!(arguments[4], "chromium");
         assert_eq!(arguments.last().map(String::as_str), Some("file:///workspace/a%20b/50%25%23%3F.html"));
         assert!(arguments.contains(&"--user-data-dir=/tmp/vitrine/x/profile".to_owned()));
     }

@@ -27,18 +27,15 @@ pub struct Prepared {
     pub dir: String,
     /// Path and content of the file that is to be written first.
     pub file: Option<(String, String)>,
-    /// The program that the image must have, and its arguments.
+    /// The program that the image must have.
+    pub requires: &'static str,
+    /// The program that is started, and its arguments.
     pub argv: Vec<String>,
     /// Variables that the language needs.
     pub variables: &'static [(&'static str, &'static str)],
 }
 
 impl Prepared {
-    /// The program that the image must have.
-    pub fn requires(&self) -> &str {
-        self.argv.first().map_or("", String::as_str)
-    }
-
     /// The shell text that runs it with this environment.
     pub fn command_line(&self, mut environment: Environment) -> Result<String, TooLong> {
         self.variables.iter().for_each(|(name, value)| environment.declare(name, value));
@@ -59,6 +56,7 @@ pub fn prepare(program: &Program, name: &str) -> Prepared {
         Program::Python(source) => {
             let path = format!("{dir}/main.py");
             Prepared {
+                requires: "python3",
                 argv: argv(&["python3", "-u", &path]),
                 file: Some((path, source.clone())),
                 variables: &[
@@ -72,14 +70,23 @@ pub fn prepare(program: &Program, name: &str) -> Prepared {
         Program::JavaScript(source) => {
             let path = format!("{dir}/main.{}", if is_module(source) { "mjs" } else { "cjs" });
             Prepared {
+                requires: "node",
                 argv: argv(&["node", &path]),
                 file: Some((path, source.clone())),
                 variables: &[("NODE_PATH", "/workspace/node_modules")],
                 dir,
             }
         }
-        Program::Browse(page) => Prepared { argv: browser::arguments(page, &dir), file: None, variables: &[], dir },
-        Program::Shell(command) => Prepared { argv: argv(&["bash", "-c", command]), file: None, variables: &[], dir },
+        Program::Browse(page) => Prepared {
+            requires: browser::CHROMIUM,
+            argv: browser::arguments(page, &dir),
+            file: None,
+            variables: &[],
+            dir,
+        },
+        Program::Shell(command) => {
+            Prepared { requires: "bash", argv: argv(&["bash", "-c", command]), file: None, variables: &[], dir }
+        }
     }
 }
 

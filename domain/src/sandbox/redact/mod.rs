@@ -6,6 +6,7 @@
 //! that no secret reaches a program without need is the business of the profile.
 
 mod needle;
+mod output;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use needle::{Needle, Probe};
+pub use output::RedactedOutput;
 pub use stream::RedactedStream;
 
 /// Finds a fixed set of secrets. `Debug` does not show them.
@@ -47,8 +49,10 @@ struct Found<'a> {
 }
 
 impl Redactor {
-    /// Looks for one more secret; what is found is replaced by its name.
+    /// Looks for one more secret; what is found is replaced by its name. White space at its ends is left out: a program
+    /// that reads it from a file often drops the line end.
     pub fn add(&mut self, name: &str, secret: &str) {
+        let secret = secret.trim();
         let needle = Needle::new(name, secret);
         if secret.is_empty() || self.needles.contains(&needle) {
             return;

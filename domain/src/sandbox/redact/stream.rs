@@ -13,6 +13,31 @@ pub struct RedactedStream {
     held: String,
 }
 
+/// What a stream gives out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Given<'a> {
+    /// Text as it was.
+    Text(&'a str),
+    /// The name of a secret, in the place of a text with so many line ends.
+    Mark { mark: &'a str, line_ends: usize },
+}
+
+impl<'a> Given<'a> {
+    fn mark(mark: &'a str, secret: &str) -> Self {
+        Self::Mark { mark, line_ends: line_ends(secret) }
+    }
+
+    const fn text(self) -> &'a str {
+        match self {
+            Self::Text(text) | Self::Mark { mark: text, .. } => text,
+        }
+    }
+}
+
+pub(super) fn line_ends(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
+}
+
 impl RedactedStream {
     /// A stream that has not begun.
     pub fn new(redactor: Arc<Redactor>) -> Self {
@@ -29,53 +54,60 @@ impl RedactedStream {
         if self.redactor.is_empty() {
             return Cow::Borrowed(piece);
         }
-        let mut text = std::mem::take(&mut self.held);
-        text.push_str(piece);
-        let (clean, rest) = self.clean(&text);
-        self.held = text.get(rest..).unwrap_or_default().to_owned();
+        let mut clean = String::with_capacity(piece.len());
+        self.take(piece, |given| clean.push_str(given.text()));
         Cow::Owned(clean)
     }
 
     /// Returns what was held back. Most of a secret, which only the end has cut off, is hidden like a whole one.
     pub fn finish(&mut self) -> String {
-        let mut text = std::mem::take(&mut self.held);
         let mut clean = String::new();
-        // Behind what turns out to be no secret another one may begin.
-        while let Some(first) = text.chars().next() {
-            match self.redactor.probe(text.as_bytes(), 0) {
-                Probe::Found { end, mark, .. } => {
-                    clean.push_str(mark);
-                    text.drain(..end);
-                }
-                Probe::Begun { is_telling: true, mark } => {
-                    clean.push_str(mark);
-                    text.clear();
-                }
-                Probe::Begun { is_telling: false, .. } | Probe::Nothing => {
-                    clean.push(first);
-                    text.drain(..first.len_utf8());
-                }
-            }
-        }
+        self.end(|given| clean.push_str(given.text()));
         clean
     }
 
-    /// The text up to the place from which on more must be known, and that place.
-    fn clean(&self, text: &str) -> (String, usize) {
-        let mut clean = String::with_capacity(text.len());
-        let (mut copied, mut at) = (0, 0);
+    /// As [`Self::push`], a part after another.
+    pub(super) fn take(&mut self, piece: &str, mut give: impl FnMut(Given<'_>)) {
+        let mut text = std::mem::take(&mut self.held);
+        text.push_str(piece);
+        let (mut given, mut at) = (0, 0);
         while at < text.len() {
             match self.redactor.probe(text.as_bytes(), at) {
                 Probe::Nothing => at += 1,
+                // More must be known from here on.
                 Probe::Begun { .. } | Probe::Found { may_grow: true, .. } => break,
                 Probe::Found { end, mark, may_grow: false } => {
-                    clean.push_str(text.get(copied..at).unwrap_or_default());
-                    clean.push_str(mark);
-                    (copied, at) = (end, end);
+                    give(Given::Text(text.get(given..at).unwrap_or_default()));
+                    give(Given::mark(mark, text.get(at..end).unwrap_or_default()));
+                    (given, at) = (end, end);
                 }
             }
         }
-        clean.push_str(text.get(copied..at).unwrap_or_default());
-        (clean, at)
+        give(Given::Text(text.get(given..at).unwrap_or_default()));
+        self.held = text.get(at..).unwrap_or_default().to_owned();
+    }
+
+    /// As [`Self::finish`], a part after another.
+    pub(super) fn end(&mut self, mut give: impl FnMut(Given<'_>)) {
+        let mut text = std::mem::take(&mut self.held);
+        // Behind what turns out to be no secret another one may begin.
+        while let Some(first) = text.chars().next() {
+            let end = match self.redactor.probe(text.as_bytes(), 0) {
+                Probe::Found { end, mark, .. } => {
+                    give(Given::mark(mark, text.get(..end).unwrap_or_default()));
+                    end
+                }
+                Probe::Begun { is_telling: true, mark } => {
+                    give(Given::mark(mark, &text));
+                    text.len()
+                }
+                Probe::Begun { is_telling: false, .. } | Probe::Nothing => {
+                    let end = first.len_utf8();
+                    give(Given::Text(text.get(..end).unwrap_or_default()));
+                    end
+                }
+            };
+            text.drain(..end);
+        }
     }
 }

@@ -108,6 +108,14 @@ fn a_secret_that_ends_in_a_quote_is_found_in_json() {
 }
 
 #[test]
+fn a_secret_is_found_without_the_line_end_that_it_was_stored_with() {
+    let redactor = redactor(" hunter2-hunter2\r\n");
+    assert_eq!(redactor.text("[hunter2-hunter2]"), "[[redacted: TOKEN]]");
+    assert_eq!(redactor.text(&BASE64.encode(b" hunter2-hunter2\r\n")).matches("redacted").count(), 1);
+    assert!(self::redactor(" \n").is_empty());
+}
+
+#[test]
 fn only_what_may_be_a_secret_is_held_back() {
     let mut stream = RedactedStream::new(Arc::new(redactor("hunter2-hunter2")));
     assert_eq!(stream.push("a line\n"), "a line\n");

@@ -9,7 +9,7 @@ use super::super::fields::Fields;
 use super::super::model::{ToolCallState, ToolResult};
 use super::super::path::file_path;
 use super::Hands;
-use crate::sandbox::{EntryKind, SandboxError};
+use crate::sandbox::SandboxError;
 
 /// Larger files are not edited in this way.
 const MAX_EDITED_BYTES: u64 = 8 * 1024 * 1024;
@@ -52,24 +52,18 @@ impl EditFile {
         Ok(Self { path, old, new, expected })
     }
 
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     pub(super) async fn run(&self, hands: &Hands<'_>) -> Result<ToolResult, SandboxError> {
         // Edits of one reply run side by side, and may be of the same file.
         let _alone = hands.write_alone().await;
         let failed = |code, message| Ok(ToolResult::ended(ToolCallState::Failed, code, message));
-        let mode = match hands.entry(&self.path).await? {
-            Some(entry) if entry.kind == EntryKind::File => entry.mode,
-            // Writing would put a file in the place of the link, and leave what it leads to as it was.
-            Some(entry) if entry.kind == EntryKind::Other => {
-                let message = format!("{} is a link or a special file; edit the file that it leads to", self.path);
-                return failed("NOT_A_FILE", message);
-            }
-            Some(_) | None => return Ok(hands.missing(&self.path)),
-        };
+        let entry = hands.regular(&self.path).await?;
         let Some(before) = hands.whole(&self.path, MAX_EDITED_BYTES).await? else {
-            return failed(
-                "FILE_TOO_LARGE",
-                format!("{} is larger than 8 MiB, or went away; use a program", self.path),
-            );
+            let message = format!("{} is larger than 8 MiB, or went away; use a program", self.path);
+            return failed("FILE_TOO_LARGE", message);
         };
         let found = occurrences(&before, &self.old);
         if let Some(problem) = self.problem(found.len() as u64) {
@@ -77,7 +71,7 @@ impl EditFile {
         }
         let after = replaced(&before, &found, self.new.as_bytes());
         let diff = diff(&before, &found, &self.new);
-        hands.write(&self.path, mode, after).await?;
+        hands.write(&self.path, entry.mode, after).await?;
         let times = if found.len() == 1 { "once".to_owned() } else { format!("{} times", found.len()) };
         Ok(ToolResult::succeeded(format!("Replaced {times} in {}.\n{diff}", self.path)))
     }

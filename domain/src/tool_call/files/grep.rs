@@ -8,9 +8,8 @@ use super::super::arguments::Fault;
 use super::super::fields::Fields;
 use super::super::model::{ToolCallState, ToolResult};
 use super::super::path::directory_path;
-use super::list::below;
 use super::pattern::{Case, Glob, LinePattern};
-use super::{Hands, Lines};
+use super::{Hands, Lines, Notes, some_of};
 use crate::sandbox::{EntryKind, SandboxError, WorkspaceEntry};
 
 const MAX_CONTEXT: u64 = 10;
@@ -26,8 +25,6 @@ const AT_ONCE: usize = 8;
 const MAX_LINE_BYTES: usize = 500;
 /// A NUL within so many bytes makes a file a binary one.
 const PROBED_BYTES: usize = 8 * 1024;
-/// Names of files that were not searched, as far as they are told.
-const MAX_NAMED: usize = 5;
 
 /// A search below `/workspace`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +40,7 @@ impl Grep {
     pub(in crate::tool_call) fn parse(fields: &mut Fields) -> Result<Self, Fault> {
         let text = fields.text("pattern")?;
         let path = directory_path("path", &fields.optional_text("path")?.unwrap_or_default())?;
-        let filter = fields.optional_text("glob")?.map(|glob| Glob::parse("glob", &glob)).transpose()?;
+        let filter = fields.optional_text("glob")?.map(|glob| Glob::parse("glob", &glob, &path)).transpose()?;
         let case = if fields.flag("ignore_case")? { Case::Ignored } else { Case::Counts };
         let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let context = fields.integer("context", 0..=MAX_CONTEXT)?.unwrap_or(0);
@@ -52,9 +49,13 @@ impl Grep {
         Ok(Self { pattern, path, filter, context: number(context), most: number(most) })
     }
 
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     pub(super) async fn run(&self, hands: &Hands<'_>) -> Result<ToolResult, SandboxError> {
-        let Some(files) = self.files(hands).await? else { return Ok(hands.missing_directory(&self.path)) };
-        let mut search = Search::default();
+        let (files, notes) = self.files(hands).await?;
+        let mut search = Search { notes, ..Search::default() };
         let mut left = MAX_SEARCHED_BYTES;
         for some in files.chunks(AT_ONCE) {
             if search.matches >= self.most {
@@ -74,7 +75,8 @@ impl Grep {
                     // It went away or grew meanwhile, or may not be read.
                     Ok(None) => {}
                     Err(error) if error.sandbox_lost => return Err(error),
-                    Err(_) => search.unreadable += 1,
+                    Err(error) if error.code == SandboxError::SECRET_IN_FILE => search.secret.push(file.path.clone()),
+                    Err(_) => search.unreadable.push(file.path.clone()),
                 }
             }
         }
@@ -82,16 +84,16 @@ impl Grep {
     }
 
     /// The files below the path; the path itself when it is a file.
-    async fn files(&self, hands: &Hands<'_>) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+    async fn files(&self, hands: &Hands<'_>) -> Result<(Vec<WorkspaceEntry>, Notes), SandboxError> {
         let entry = if self.path.is_empty() { None } else { hands.entry(&self.path).await? };
         if let Some(entry) = entry.filter(|entry| entry.kind == EntryKind::File) {
-            return Ok(Some(vec![entry]));
+            return Ok((vec![entry], Notes::default()));
         }
-        let Some(mut files) = hands.files_below(&self.path).await? else { return Ok(None) };
+        let (mut files, notes) = hands.files_below(&self.path).await?;
         if let Some(filter) = &self.filter {
-            files.retain(|file| filter.is_match(below(&file.path, &self.path)));
+            files.retain(|file| filter.is_match(&file.path, &self.path));
         }
-        Ok(Some(files))
+        Ok((files, notes))
     }
 }
 
@@ -102,7 +104,11 @@ struct Search {
     matches: usize,
     binary: Vec<String>,
     too_large: Vec<String>,
-    unreadable: usize,
+    unreadable: Vec<String>,
+    /// Files that hold a credential's value.
+    secret: Vec<String>,
+    /// What else is left out.
+    notes: Notes,
 }
 
 impl Search {
@@ -137,23 +143,23 @@ impl Search {
 
     fn result(self, most: usize) -> ToolResult {
         let is_cut = self.matches >= most;
-        let mut result = Lines::of("lines", usize::MAX, self.lines.into_iter()).result("(no line matches)");
-        let mut note = |what: String| result.text = format!("{}\n[{what}]", result.text);
+        let result = Lines::of("lines", usize::MAX, self.lines.into_iter()).result("(no line matches)");
+        let truncated = result.truncated || is_cut || !self.notes.0.is_empty();
+        let mut notes = self.notes;
         if is_cut {
-            note(format!("stopped at {most} matches; there may be more"));
+            notes.add(format!("stopped at {most} matches; there may be more"));
         }
-        for (what, names) in [("binary", self.binary), ("larger than 4 MiB, or beyond 64 MiB in all", self.too_large)] {
-            if !names.is_empty() {
-                let named = names.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
-                let more = names.len().saturating_sub(MAX_NAMED);
-                let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-                note(format!("not searched, being {what}: {named}{more}"));
+        for (why, files) in [
+            ("being binary", self.binary),
+            ("being larger than 4 MiB, or beyond 64 MiB in all", self.too_large),
+            ("holding a credential's value", self.secret),
+            ("being unreadable", self.unreadable),
+        ] {
+            if !files.is_empty() {
+                notes.add(format!("not searched, {why}: {}", some_of(&files)));
             }
         }
-        if self.unreadable > 0 {
-            note(format!("{} files could not be read", self.unreadable));
-        }
-        ToolResult { truncated: result.truncated || is_cut, ..result }
+        ToolResult { truncated, ..notes.under(result) }
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::fields::Fields;
 use super::super::model::ToolResult;
 use super::super::path::directory_path;
 use super::pattern::Glob;
-use super::{Hands, Lines};
+use super::{Hands, Lines, Notes};
 use crate::sandbox::{EntryKind, SandboxError, WorkspaceEntry};
 
 const MAX_DEPTH: u64 = 32;
@@ -27,11 +27,14 @@ impl ListFiles {
         Ok(Self { path, depth: u32::try_from(depth).unwrap_or(u32::MAX) })
     }
 
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     pub(super) async fn run(&self, hands: &Hands<'_>) -> Result<ToolResult, SandboxError> {
-        let Some(entries) = hands.list(&self.path, self.depth).await? else {
-            return Ok(hands.missing_directory(&self.path));
-        };
-        Ok(Lines::of("entries", MAX_ENTRIES, entries.iter().map(line_of)).result("(empty)"))
+        let listing = hands.list(&self.path, self.depth).await?;
+        let lines = Lines::of("entries", MAX_ENTRIES, listing.entries.iter().map(line_of));
+        Ok(Notes::of(&listing).under(lines.result("(empty)")))
     }
 }
 
@@ -39,7 +42,9 @@ fn line_of(entry: &WorkspaceEntry) -> String {
     match entry.kind {
         EntryKind::Directory => format!("{}/", entry.path),
         EntryKind::File => format!("{}  {}", entry.path, entry.byte_size),
-        EntryKind::Other => format!("{}  (link or special file)", entry.path),
+        EntryKind::Link | EntryKind::Special | EntryKind::Hidden => {
+            format!("{}  ({})", entry.path, entry.kind.words())
+        }
     }
 }
 
@@ -52,20 +57,20 @@ pub struct FindFiles {
 
 impl FindFiles {
     pub(in crate::tool_call) fn parse(fields: &mut Fields) -> Result<Self, Fault> {
-        let pattern = Glob::parse("pattern", &fields.text("pattern")?)?;
+        let text = fields.text("pattern")?;
         let path = directory_path("path", &fields.optional_text("path")?.unwrap_or_default())?;
+        let pattern = Glob::parse("pattern", &text, &path)?;
         Ok(Self { path, pattern })
     }
 
-    pub(super) async fn run(&self, hands: &Hands<'_>) -> Result<ToolResult, SandboxError> {
-        let Some(files) = hands.files_below(&self.path).await? else { return Ok(hands.missing_directory(&self.path)) };
-        let found = files.iter().map(|file| file.path.as_str());
-        let found = found.filter(|path| self.pattern.is_match(below(path, &self.path)));
-        Ok(Lines::of("files", MAX_ENTRIES, found.map(str::to_owned)).result("(no file matches)"))
+    pub(super) fn path(&self) -> &str {
+        &self.path
     }
-}
 
-/// A path relative to the directory that was searched.
-pub(super) fn below<'a>(path: &'a str, directory: &str) -> &'a str {
-    path.strip_prefix(directory).map_or(path, |path| path.trim_start_matches('/'))
+    pub(super) async fn run(&self, hands: &Hands<'_>) -> Result<ToolResult, SandboxError> {
+        let (files, notes) = hands.files_below(&self.path).await?;
+        let found = files.iter().map(|file| file.path.as_str());
+        let found = found.filter(|path| self.pattern.is_match(path, &self.path));
+        Ok(notes.under(Lines::of("files", MAX_ENTRIES, found.map(str::to_owned)).result("(no file matches)")))
+    }
 }

@@ -1,6 +1,7 @@
 //! The tools for files: the same on every connection, since they use only the file calls that every server has.
 
 mod edit;
+mod fault;
 mod grep;
 mod list;
 mod pattern;
@@ -9,17 +10,20 @@ mod read;
 use bytes::Bytes;
 
 pub use edit::EditFile;
+use fault::missing;
 pub use grep::Grep;
 pub use list::{FindFiles, ListFiles};
 pub(super) use read::MAX_READ_BYTES;
 pub use read::ReadFile;
 
-use super::model::{ToolCallState, ToolResult};
+use super::model::ToolResult;
 use crate::agent::Claim;
-use crate::sandbox::{EntryKind, KeptFile, LiveSandbox, SandboxError, WorkspaceEntry};
+use crate::sandbox::{EntryKind, KeptFile, Listing, LiveSandbox, SandboxError, WorkspaceEntry};
 
 /// Deeper than any path can be.
 const ANY_DEPTH: u32 = 2048;
+/// Names that a note tells at most.
+const MAX_NAMED: usize = 5;
 /// Bytes of lines that a model gets to read.
 const MAX_LINES_BYTES: usize = 24 * 1024;
 
@@ -56,36 +60,44 @@ impl FileTool {
 
     pub(super) async fn run(&self, claim: &Claim, sandbox: &LiveSandbox) -> Result<ToolResult, SandboxError> {
         let hands = Hands { claim, sandbox };
-        match self {
-            Self::Read(read) => read.run(&hands).await,
-            Self::Write { path, content } => {
-                let _alone = hands.write_alone().await;
-                let bytes = Bytes::from(content.clone());
-                claim.ports.sandboxes.upload(&claim.call_context(), sandbox, path, bytes).await?;
-                Ok(ToolResult::succeeded(format!("Wrote {} bytes to {path}.", content.len())))
-            }
-            Self::Edit(edit) => edit.run(&hands).await,
-            Self::List(list) => list.run(&hands).await,
-            Self::Find(find) => find.run(&hands).await,
-            Self::Grep(grep) => grep.run(&hands).await,
+        let (ran, path, done) = match self {
+            Self::Read(read) => (read.run(&hands).await, read.path(), "read"),
+            Self::Write { path, content } => (hands.write_new(path, content).await, path.as_str(), "written"),
+            Self::Edit(edit) => (edit.run(&hands).await, edit.path(), "edited"),
+            Self::List(list) => (list.run(&hands).await, list.path(), "listed"),
+            Self::Find(find) => (find.run(&hands).await, find.path(), "searched"),
+            Self::Grep(grep) => (grep.run(&hands).await, grep.path(), "searched"),
+        };
+        match ran {
+            Ok(result) => Ok(result),
+            Err(error) => Err(hands.explained(error, path, done).await),
         }
     }
 }
 
 /// What the tools reach the files of a sandbox with.
-struct Hands<'a> {
-    claim: &'a Claim,
-    sandbox: &'a LiveSandbox,
+pub(super) struct Hands<'a> {
+    pub claim: &'a Claim,
+    pub sandbox: &'a LiveSandbox,
 }
 
 impl Hands<'_> {
-    async fn download(&self, path: &str, offset: u64, limit: u64) -> Result<Option<Bytes>, SandboxError> {
+    async fn download(&self, path: &str, offset: u64, limit: u64) -> Result<Bytes, SandboxError> {
         let sandboxes = &self.claim.ports.sandboxes;
-        sandboxes.download(&self.claim.call_context(), self.sandbox, path, offset, limit).await
+        let read = sandboxes.download(&self.claim.call_context(), self.sandbox, path, offset, limit).await?;
+        read.ok_or_else(|| missing(path))
     }
 
     async fn whole(&self, path: &str, limit: u64) -> Result<Option<Bytes>, SandboxError> {
         self.claim.ports.sandboxes.read_file(&self.claim.call_context(), self.sandbox, path, limit).await
+    }
+
+    async fn write_new(&self, path: &str, content: &str) -> Result<ToolResult, SandboxError> {
+        let _alone = self.write_alone().await;
+        self.writable(path).await?;
+        let bytes = Bytes::from(content.to_owned());
+        self.claim.ports.sandboxes.upload(&self.claim.call_context(), self.sandbox, path, bytes).await?;
+        Ok(ToolResult::succeeded(format!("Wrote {} bytes to {path}.", content.len())))
     }
 
     async fn write(&self, path: &str, mode: u32, bytes: Bytes) -> Result<(), SandboxError> {
@@ -97,23 +109,26 @@ impl Hands<'_> {
         self.claim.ports.sandboxes.entry(&self.claim.call_context(), self.sandbox, path).await
     }
 
-    /// What lies below a directory, in the order of the paths; None when it is none.
-    async fn list(&self, path: &str, depth: u32) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
+    /// What lies below a directory, in the order of the paths.
+    async fn list(&self, path: &str, depth: u32) -> Result<Listing, SandboxError> {
         let sandboxes = &self.claim.ports.sandboxes;
-        let mut listed = sandboxes.list_directory(&self.claim.call_context(), self.sandbox, path, depth).await?;
-        if let Some(entries) = &mut listed {
-            entries.sort_by(|a, b| a.path.cmp(&b.path));
-        }
-        Ok(listed)
+        let listed = sandboxes.list_directory(&self.claim.call_context(), self.sandbox, path, depth).await?;
+        let Some(mut listing) = listed else { return Err(self.no_directory(path).await) };
+        listing.entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(listing)
     }
 
-    /// The regular files below a directory whose names can be asked for.
-    async fn files_below(&self, path: &str) -> Result<Option<Vec<WorkspaceEntry>>, SandboxError> {
-        let mut listed = self.list(path, ANY_DEPTH).await?;
-        if let Some(entries) = &mut listed {
-            entries.retain(|entry| entry.kind == EntryKind::File && !entry.path.contains(char::REPLACEMENT_CHARACTER));
+    /// The regular files below a directory whose names can be asked for, and what is to be said of the others.
+    async fn files_below(&self, path: &str) -> Result<(Vec<WorkspaceEntry>, Notes), SandboxError> {
+        let mut listing = self.list(path, ANY_DEPTH).await?;
+        let mut notes = Notes::of(&listing);
+        let hidden = listing.entries.iter().filter(|entry| entry.kind == EntryKind::Hidden).count();
+        if hidden > 0 {
+            notes.add(format!("left out, since the name holds a credential's value: {hidden} entries"));
         }
-        Ok(listed)
+        let has_name = |entry: &WorkspaceEntry| !entry.path.contains(char::REPLACEMENT_CHARACTER);
+        listing.entries.retain(|entry| entry.kind == EntryKind::File && has_name(entry));
+        Ok((listing.entries, notes))
     }
 
     /// Waits until no other tool of this execution writes a file.
@@ -124,14 +139,45 @@ impl Hands<'_> {
     fn is_stopped(&self) -> bool {
         self.claim.signal.cause().is_some()
     }
+}
 
-    fn missing(&self, path: &str) -> ToolResult {
-        ToolResult::ended(ToolCallState::Failed, "FILE_NOT_FOUND", format!("there is no file {path}"))
+/// What a result leaves out, and why; a note each.
+#[derive(Debug, Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    /// What is missing in a listing.
+    fn of(listing: &Listing) -> Self {
+        let mut notes = Self::default();
+        if !listing.unlisted.is_empty() {
+            let named = some_of(&listing.unlisted);
+            notes.add(format!("not looked into, having too many entries or being unreadable: {named}"));
+        }
+        if listing.is_cut {
+            let found = listing.entries.len();
+            notes.add(format!("only the first {found} entries were looked at; give a path further down"));
+        }
+        notes
     }
 
-    fn missing_directory(&self, path: &str) -> ToolResult {
-        let name = if path.is_empty() { "/workspace" } else { path };
-        ToolResult::ended(ToolCallState::Failed, "DIRECTORY_NOT_FOUND", format!("there is no directory {name}"))
+    fn add(&mut self, note: String) {
+        self.0.push(note);
+    }
+
+    /// The result with the notes behind it. What is noted is missing in it.
+    fn under(self, result: ToolResult) -> ToolResult {
+        let truncated = result.truncated || !self.0.is_empty();
+        let text = self.0.into_iter().fold(result.text, |text, note| format!("{text}\n[{note}]"));
+        ToolResult { text, truncated, ..result }
+    }
+}
+
+/// The first of these names, and how many more there are.
+fn some_of(names: &[String]) -> String {
+    let named = names.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 

@@ -1,4 +1,7 @@
 //! Patterns: globs for paths and regular expressions for lines. Both are matched in time that is linear in the text.
+//!
+//! Globs are turned into regular expressions here, since the libraries for them match bytes, so that `?` takes a part of a
+//! letter, or let a set match a slash, or bound no memory.
 
 use regex::{bytes, escape};
 
@@ -12,29 +15,57 @@ const MAX_NESTED_BRACES: usize = 8;
 /// A pattern for paths below `/workspace`: `*` and `?` within a name, `**` over directories, `[..]`, `{a,b}`. Without a
 /// slash it is for the last name alone.
 #[derive(Debug, Clone)]
-pub struct Glob(regex::Regex);
+pub struct Glob {
+    matcher: regex::Regex,
+    base: Base,
+}
+
+/// What the paths of a glob are relative to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Base {
+    /// The directory that is searched.
+    Root,
+    /// `/workspace`: the glob was written with it.
+    Workspace,
+}
 
 /// A regular expression for lines, which need not be text.
 #[derive(Debug, Clone)]
 pub struct LinePattern(bytes::Regex);
 
 impl Glob {
-    pub(in crate::tool_call) fn parse(field: &str, text: &str) -> Result<Self, Fault> {
+    /// A glob for what lies below `root`. One that can match nothing there is refused, for an empty answer would seem to say
+    /// that there are no such files.
+    pub(in crate::tool_call) fn parse(field: &str, text: &str, root: &str) -> Result<Self, Fault> {
         let fault = |rule: &str| Fault::invalid(format!("{field}: {rule}. Give a glob such as src/**/*.{{js,ts}}."));
         if text.is_empty() || text.len() > MAX_PATTERN_BYTES {
             return Err(fault("must be 1 to 1000 bytes long"));
         }
-        let below = text.strip_prefix("/workspace/").unwrap_or(text);
+        let (below, base) = match text.strip_prefix("/workspace/") {
+            Some(below) => (below, Base::Workspace),
+            None => (text.strip_prefix("./").unwrap_or(text), Base::Root),
+        };
         if below.starts_with('/') {
             return Err(fault("must be for paths below /workspace"));
         }
-        let expression = expression_of(below).map_err(fault)?;
+        if below.split('/').any(|name| matches!(name, "" | "." | "..")) {
+            return Err(fault("must have no empty part, no `.` and no `..`, or it could match nothing"));
+        }
+        if base == Base::Workspace && !may_lie_below(below, root) {
+            return Err(fault("is for paths outside of path, and could match nothing there"));
+        }
+        let expression = expression_of(below, base).map_err(fault)?;
         let compiled = regex::RegexBuilder::new(&expression).size_limit(MAX_COMPILED_BYTES).build();
-        compiled.map(Self).map_err(|_| fault("has a set in brackets that is empty or too large"))
+        let matcher = compiled.map_err(|_| fault("has a set in brackets that is empty or too large"))?;
+        Ok(Self { matcher, base })
     }
 
-    pub(super) fn is_match(&self, path: &str) -> bool {
-        self.0.is_match(path)
+    /// Whether it is for this path, which lies below `root`.
+    pub(super) fn is_match(&self, path: &str, root: &str) -> bool {
+        match self.base {
+            Base::Workspace => self.matcher.is_match(path),
+            Base::Root => self.matcher.is_match(below(path, root)),
+        }
     }
 }
 
@@ -69,7 +100,7 @@ pub enum Case {
 
 impl PartialEq for Glob {
     fn eq(&self, other: &Self) -> bool {
-        self.0.as_str() == other.0.as_str()
+        self.matcher.as_str() == other.matcher.as_str() && self.base == other.base
     }
 }
 
@@ -83,9 +114,30 @@ impl PartialEq for LinePattern {
 
 impl Eq for LinePattern {}
 
+/// A path relative to the directory that was searched.
+fn below<'a>(path: &'a str, root: &str) -> &'a str {
+    path.strip_prefix(root).map_or(path, |path| path.trim_start_matches('/'))
+}
+
+/// Whether a glob for paths below `/workspace` could match one below `root`, as far as its plain parts tell.
+fn may_lie_below(glob: &str, root: &str) -> bool {
+    let is_plain = |part: &str| !part.contains(['*', '?', '[', ']', '{', '}', ',', '\\']);
+    let (mut parts, mut names) = (glob.split('/'), root.split('/').filter(|name| !name.is_empty()));
+    loop {
+        match (parts.next(), names.next()) {
+            (None, _) => return false,
+            (Some(_), None) => return true,
+            (Some(part), Some(_)) if part.contains("**") || part.contains(['{', '}']) => return true,
+            (Some(part), Some(name)) if is_plain(part) && part != name => return false,
+            (Some(_), Some(_)) => {}
+        }
+    }
+}
+
 /// The regular expression for a glob.
-fn expression_of(glob: &str) -> Result<String, &'static str> {
-    let mut expression = String::from(if glob.contains('/') { "(?s)^" } else { "(?s)^(?:.*/)?" });
+fn expression_of(glob: &str, base: Base) -> Result<String, &'static str> {
+    let is_for_names = !glob.contains('/') && base == Base::Root;
+    let mut expression = String::from(if is_for_names { "(?s)^(?:.*/)?" } else { "(?s)^" });
     let mut rest = glob;
     let mut depth = 0;
     while let Some(first) = rest.chars().next() {
@@ -156,7 +208,7 @@ mod tests {
     use super::*;
 
     fn matches(glob: &str, path: &str) -> bool {
-        Glob::parse("pattern", glob).unwrap().is_match(path)
+        Glob::parse("pattern", glob, "").unwrap().is_match(path, "")
     }
 
     #[test]
@@ -181,6 +233,24 @@ mod tests {
             [("src/*.rs", "src/b/a.rs"), ("src/**/*.rs", "lib/src/a.rs"), ("a?b", "a/b"), ("**/a.rs", "x/ba.rs")]
         {
             assert!(!matches(glob, path), "{glob} {path}");
+        }
+    }
+
+    #[test]
+    fn a_glob_with_the_workspace_in_it_is_for_whole_paths_wherever_is_searched() {
+        let in_src = |glob: &str| Glob::parse("pattern", glob, "src/app");
+        for (glob, path) in [
+            ("/workspace/src/app/*.py", "src/app/a.py"),
+            ("/workspace/**/*.py", "src/app/a.py"),
+            ("/workspace/s*/app/a.py", "src/app/a.py"),
+            ("/workspace/{src,lib}/app/a.py", "src/app/a.py"),
+            ("./a.py", "src/app/a.py"),
+            ("a.py", "src/app/deep/a.py"),
+        ] {
+            assert!(in_src(glob).unwrap().is_match(path, "src/app"), "{glob} {path}");
+        }
+        for glob in ["/workspace/lib/*.py", "/workspace/src/*.py", "/workspace/*.py", "/workspace/src/ap"] {
+            assert!(in_src(glob).unwrap_err().message.contains("outside of path"), "{glob}");
         }
     }
 
@@ -211,13 +281,19 @@ mod tests {
         for (glob, reason) in [
             ("", "1 to 1000"),
             ("/etc/*", "below /workspace"),
+            ("/workspace", "below /workspace"),
+            ("/workspace/", "no empty part"),
+            ("../*.py", "no `..`"),
+            ("src/../*.py", "no `..`"),
+            ("src//*.py", "no empty part"),
+            ("src/", "no empty part"),
             ("[a", "bracket"),
             ("{a", "brace"),
             ("a\\", "backslash"),
             ("[z-a]", "set in brackets"),
             ("{{{{{{{{{a}}}}}}}}}", "too many braces"),
         ] {
-            let fault = Glob::parse("pattern", glob).unwrap_err();
+            let fault = Glob::parse("pattern", glob, "").unwrap_err();
             assert!(fault.message.starts_with("pattern: ") && fault.message.contains(reason), "{}", fault.message);
         }
     }

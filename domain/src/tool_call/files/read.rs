@@ -49,7 +49,12 @@ impl ReadFile {
         Ok(Self { path, part: Part::Lines { first, last } })
     }
 
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     pub(super) async fn run(&self, hands: &Hands<'_>) -> Result<ToolResult, SandboxError> {
+        hands.regular(&self.path).await?;
         match self.part {
             Part::Bytes { offset, limit } => self.bytes(hands, offset, limit).await,
             Part::Lines { first, last } => self.lines(hands, first, last).await,
@@ -58,9 +63,7 @@ impl ReadFile {
 
     async fn bytes(&self, hands: &Hands<'_>, offset: u64, limit: u64) -> Result<ToolResult, SandboxError> {
         // One byte more tells whether there is more.
-        let Some(read) = hands.download(&self.path, offset, limit + 1).await? else {
-            return Ok(hands.missing(&self.path));
-        };
+        let read = hands.download(&self.path, offset, limit + 1).await?;
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = read.len() > most;
         let mut bytes = &read[..read.len().min(most)];
@@ -76,9 +79,7 @@ impl ReadFile {
         let mut wanted = WantedLines::new(first, last);
         let mut offset = 0;
         loop {
-            let Some(piece) = hands.download(&self.path, offset, PIECE_BYTES).await? else {
-                return Ok(hands.missing(&self.path));
-            };
+            let piece = hands.download(&self.path, offset, PIECE_BYTES).await?;
             wanted.take(&piece);
             // What is redacted in a piece may make it shorter, so that only an empty one is the end.
             offset += PIECE_BYTES;
