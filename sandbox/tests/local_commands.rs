@@ -30,6 +30,32 @@ async fn streams_output_exactly() {
     assert_eq!(lines, (1..=100_000).map(|n| format!("{n}\n")).collect::<String>());
 }
 
+/// Where the text of a stream loses something, the bytes of the command can be asked for; of the newest ones, and whole or
+/// not at all.
+#[tokio::test]
+async fn bytes_that_are_no_text_are_kept_beside_the_stream() {
+    let host = Host::start();
+    let sandbox = host.sandbox(json!({})).await;
+    let raw = async |command: &str, stream: &str| {
+        let response = sandbox.request(Method::GET, &format!("/vitrine/raw-output/{command}/{stream}")).send().await;
+        let response = response.unwrap();
+        (response.status(), response.bytes().await.unwrap().to_vec())
+    };
+    let ran = async |command: &str| sandbox.run(command).await.events[0]["text"].as_str().unwrap().to_owned();
+    let kept = ran("printf 'he\\xff\\x00lo'; printf err >&2").await;
+    assert_eq!(raw(&kept, "stdout").await, (StatusCode::OK, b"he\xff\x00lo".to_vec()));
+    assert_eq!(raw(&kept, "stderr").await, (StatusCode::OK, b"err".to_vec()));
+    let text = ran("printf ordinary").await;
+    let long = ran("printf '\\xff'; head -c 8388608 /dev/zero").await;
+    for (command, stream) in [(&*text, "stdout"), (&*long, "stdout"), (&*kept, "stdin"), ("unknown", "stdout")] {
+        assert_eq!(raw(command, stream).await.0, StatusCode::BAD_REQUEST, "{command} {stream}");
+    }
+    for _ in 0..8 {
+        ran("printf '\\xff'").await;
+    }
+    assert_eq!(raw(&kept, "stdout").await.0, StatusCode::BAD_REQUEST, "the oldest one leaves");
+}
+
 /// Rows 31 and 35.
 #[tokio::test]
 async fn uses_the_stated_wire() {

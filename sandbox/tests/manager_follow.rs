@@ -28,7 +28,10 @@ impl Stage {
     }
 
     async fn start(&self, command: &str, limit: Duration) -> BackgroundCommand {
-        let program = Program::Shell(command.to_owned());
+        self.start_program(Program::Shell(command.to_owned()), limit).await
+    }
+
+    async fn start_program(&self, program: Program, limit: Duration) -> BackgroundCommand {
         let started = self.manager.start(&self.context, &self.live, &program, limit).await.unwrap();
         let Start::Started(id) = started else { panic!("{started:?}") };
         BackgroundCommand { id, cursor: 0, limit_ms: u32::try_from(limit.as_millis()).unwrap() }
@@ -209,13 +212,15 @@ async fn the_files_of_a_followed_run_are_removed_at_its_end() {
     let stage = Stage::new(&host, |_| {}).await;
     let mut call = stage.again(&host);
     call.live.setting.call = Some(ToolCallId::from_bits(5));
-    let command = call.start("echo out", LONG).await;
-    let other = stage.start("until [ -e stop ]; do sleep 0.02; done; ls /tmp/vitrine", LONG).await;
+    let python = |source: &str| Program::Python(source.to_owned());
+    let command = call.start_program(python("print('out')"), LONG).await;
+    let waits = "import os, time\nwhile not os.path.exists('stop'): time.sleep(0.02)\nprint(*os.listdir('/tmp/vitrine'))";
+    let other = stage.start_program(python(waits), LONG).await;
     assert_eq!(call.follow(&command, &Kept::default()).await, ended(Exit::Code(0)));
     stage.manager.upload(&stage.context, &stage.live, "stop", bytes::Bytes::new()).await.unwrap();
     let listed = Kept::default();
     assert_eq!(stage.follow(&other, &listed).await, ended(Exit::Code(0)));
-    assert_eq!(listed.text().lines().count(), 1, "{}", listed.text());
+    assert_eq!(listed.text().split_whitespace().count(), 1, "{}", listed.text());
     assert!(!listed.text().contains(&ToolCallId::from_bits(5).to_string()), "{}", listed.text());
 }
 

@@ -21,6 +21,8 @@ const REQUIRE: &str = "vitrine.require";
 const ENFORCED: &str = "vitrine.enforced";
 /// The extension by which the runtime says where the way out is, seen from inside.
 const PROXY: &str = "vitrine.proxy";
+/// The extension by which the runtime says that it keeps the bytes of output whose text lost something.
+const RAW_OUTPUT: &str = "vitrine.raw_output";
 /// The extension by which a caller asks for the wire of older servers, see [`Wire`].
 const OUTPUT_WIRE: &str = "vitrine.output_wire";
 const MIN_TIMEOUT_S: i64 = 60;
@@ -50,6 +52,7 @@ pub fn check(registry: &Registry, request: CreateRequest) -> Result<Order, Refus
     let policy = request.network_policy.as_ref().map(Policy::parse).transpose();
     let policy = policy.map_err(|error| ApiError::bad_parameter(format!("networkPolicy: {error}")))?;
     let mut extensions = extensions(registry, request.extensions.unwrap_or_default())?;
+    extensions.insert(RAW_OUTPUT.to_owned(), "kept".to_owned());
     if policy.is_some() {
         extensions.insert(PROXY.to_owned(), egress::PROXY_URL.to_owned());
     }

@@ -21,7 +21,7 @@ use super::cgroup::Group;
 use super::channel::Channel;
 use super::clock;
 use super::egress::Egress;
-use super::execd::{Commands, Sessions, Wire};
+use super::execd::{Commands, Kept, Sessions, Wire};
 use super::limits::Limits;
 use super::pause::Pause;
 use super::spawn::UidLease;
@@ -47,6 +47,8 @@ pub struct Sandbox {
     /// The way out; `None` for a sandbox without one.
     pub egress: Option<Arc<Egress>>,
     pub commands: Commands,
+    /// Output whose text lost something.
+    pub raw_output: Kept,
     pub sessions: Sessions,
     pub directory: PathBuf,
     pub group: Group,
@@ -84,6 +86,7 @@ impl Sandbox {
             channel: parts.channel,
             egress: parts.egress,
             commands: Commands::default(),
+            raw_output: Kept::default(),
             sessions: Sessions::default(),
             directory: parts.directory,
             group: parts.group,

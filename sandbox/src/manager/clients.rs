@@ -13,9 +13,9 @@ use url::Url;
 
 use super::collect::Seen;
 use super::failure::{failure, unavailable};
-use super::{network, survey};
-use crate::opensandbox::{Client, Connection, Isolation, OutputWire, Plaintext, Route, Sandbox, Sharing};
-use crate::runner::ImageFacts;
+use super::{network, raw, survey};
+use crate::opensandbox::{Client, Connection, Isolation, OutputWire, Plaintext, Route, Sandbox, SandboxInfo, Sharing};
+use crate::runner::{Capture, ImageFacts};
 
 /// Where the local runtime is reached at this moment.
 #[async_trait]
@@ -38,6 +38,8 @@ struct Handle {
     sandbox: Sandbox,
     /// Where its programs reach the filtering proxy, when it has one.
     proxy: Option<String>,
+    /// Whether its server keeps output as it was.
+    keeps_raw: bool,
     /// Asked for once.
     facts: Arc<OnceCell<ImageFacts>>,
     seen: Seen,
@@ -86,12 +88,14 @@ impl SandboxManager {
         let client = self.client(&live.target).await?;
         let sandbox = client.attach(live.remote_id.clone()).map_err(|error| failure(&error))?;
         let info = sandbox.info().await.map_err(|error| failure(&error))?;
-        self.remember(live.id, sandbox.clone(), network::proxy(&info));
+        self.remember(live.id, sandbox.clone(), &info);
         Ok(sandbox)
     }
 
-    pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox, proxy: Option<String>) {
-        lock(&self.handles).insert(id, Handle { sandbox, proxy, facts: Arc::default(), seen: Seen::default() });
+    pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox, info: &SandboxInfo) {
+        let (proxy, keeps_raw) = (network::proxy(info), raw::is_kept(info));
+        let handle = Handle { sandbox, proxy, keeps_raw, facts: Arc::default(), seen: Seen::default() };
+        lock(&self.handles).insert(id, handle);
     }
 
     /// What the image of a sandbox has, and who this user is in it.
@@ -108,6 +112,12 @@ impl SandboxManager {
     /// Where programs of a sandbox reach the filtering proxy.
     pub(super) fn proxy(&self, id: SandboxId) -> Option<String> {
         lock(&self.handles).get(&id).and_then(|handle| handle.proxy.clone())
+    }
+
+    /// What keeps the output of a program of a sandbox as it is.
+    pub(super) fn capture(&self, id: SandboxId) -> Capture {
+        let is_kept = lock(&self.handles).get(&id).is_some_and(|handle| handle.keeps_raw);
+        if is_kept { Capture::ByServer } else { Capture::InSandbox }
     }
 
     pub(super) fn forget(&self, id: SandboxId) {

@@ -9,7 +9,10 @@ use domain::sandbox::{Exit, OutputSink, OutputStream, Program, ProgramEnd, Sandb
 use super::failure::failure;
 use super::raw;
 use crate::opensandbox::{self, CommandEnd, CommandRequest, Error, Sandbox, Upload, User};
-use crate::runner::{Environment, ImageFacts, Prepared, TooLong, WORKSPACE, longest, prepare};
+use crate::runner::{Capture, Environment, ImageFacts, Prepared, TooLong, WORKSPACE, longest, prepare};
+
+/// The exit code of a shell whose program was ended by SIGKILL.
+const KILLED: i32 = 128 + 9;
 
 pub(super) async fn execute(
     remote: &Sandbox,
@@ -36,8 +39,16 @@ pub(super) async fn execute(
     if !outcome.is_stopped {
         return Ok(give_up(remote, exit(outcome.end)).await);
     }
-    let raw = if outcome.is_lossy || forward.has_nul { raw::read(remote, &prepared.dir).await } else { None };
-    raw::remove(remote, &prepared.dir).await;
+    let is_text = !outcome.is_lossy && !forward.has_nul;
+    let raw = match (setting.capture, &outcome.command_id) {
+        (_, _) if is_text => None,
+        (Capture::InSandbox, _) => raw::read(remote, &prepared.dir).await,
+        (Capture::ByServer, Some(command)) => raw::ask(remote, command).await,
+        (Capture::ByServer, None) | (Capture::Nothing, _) => None,
+    };
+    if prepared.leaves_files(setting.capture) {
+        raw::remove(remote, &prepared.dir).await;
+    }
     Ok(ProgramEnd { raw, ..ProgramEnd::of(exit(outcome.end)) })
 }
 
@@ -60,6 +71,7 @@ pub(super) struct Setting<'a> {
     /// Names the run, and the directory of its files.
     pub name: String,
     pub timeout: Duration,
+    pub capture: Capture,
     /// What it gets beside the constructed environment.
     pub environment: Environment,
 }
@@ -85,13 +97,15 @@ fn request(prepared: &Prepared, facts: &ImageFacts, setting: &Setting<'_>) -> Re
     if !facts.has(prepared.requires) {
         return Err(SandboxError::image_lacks(prepared.requires));
     }
-    let line = prepared.command_line(setting.environment.clone()).map_err(|TooLong { bytes }| SandboxError {
-        code: "COMMAND_TOO_LONG",
-        message: format!(
-            "the command line has {bytes} bytes and may have {}; write it into a file with write_file and run that",
-            longest()
-        ),
-        sandbox_lost: false,
+    let line = prepared.command_line(setting.environment.clone(), setting.capture).map_err(|TooLong { bytes }| {
+        SandboxError {
+            code: "COMMAND_TOO_LONG",
+            message: format!(
+                "the command line has {bytes} bytes and may have {}; write it into a file with write_file and run that",
+                longest()
+            ),
+            sandbox_lost: false,
+        }
     })?;
     let mut request = CommandRequest::shell(line);
     request.cwd = Some(WORKSPACE.to_owned());
@@ -112,8 +126,9 @@ pub(super) fn run_name() -> Result<String, SandboxError> {
 
 pub(super) fn exit(end: CommandEnd) -> Exit {
     match end {
+        // With the first, a shell says that its program was killed.
+        CommandEnd::Exited(KILLED) | CommandEnd::Killed => Exit::Killed,
         CommandEnd::Exited(code) => Exit::Code(code),
-        CommandEnd::Killed => Exit::Killed,
         CommandEnd::StartFailed(why) => Exit::NotStarted(why),
         CommandEnd::Interrupted => Exit::Interrupted,
         CommandEnd::TimedOut => Exit::TimedOut,
@@ -145,7 +160,7 @@ mod tests {
 
     fn setting(program: &Program) -> Setting<'_> {
         let (timeout, environment) = (Duration::from_secs(1), Environment::default());
-        Setting { program, name: "x".to_owned(), timeout, environment }
+        Setting { program, name: "x".to_owned(), timeout, capture: Capture::InSandbox, environment }
     }
 
     fn refusal(program: &Program, image: &str) -> Option<SandboxError> {

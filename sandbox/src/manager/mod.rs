@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 pub use clients::{LocalTier, SandboxManager};
 
 use crate::opensandbox::{CreateSandbox, Error, LABEL_KEY, ListFilter, Sandbox, SandboxLabel};
-use crate::runner::{Environment, run_dir};
+use crate::runner::{Capture, Environment, run_dir};
 use failure::{failure, may_exist};
 
 /// How long a new sandbox may take until commands can run in it.
@@ -61,7 +61,7 @@ impl SandboxRuntime for SandboxManager {
         };
         let info = sandbox.info().await.map_err(|error| failure(&error))?;
         let live = request::live(request, &info);
-        self.remember(request.id, sandbox.clone(), network::proxy(&info));
+        self.remember(request.id, sandbox.clone(), &info);
         match self.check(request, &create, &sandbox).await {
             Ok(()) => Ok(live),
             Err(error) => {
@@ -84,7 +84,8 @@ impl SandboxRuntime for SandboxManager {
         let remote = self.attach(sandbox).await?;
         let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
         let name = execute::run_name()?;
-        let setting = execute::Setting { program, name, timeout, environment: self.environment(sandbox) };
+        let (capture, environment) = (self.capture(sandbox.id), self.environment(sandbox));
+        let setting = execute::Setting { program, name, timeout, capture, environment };
         execute::execute(&remote, &facts, context, &setting, output).await
     }
 
@@ -104,7 +105,8 @@ impl SandboxRuntime for SandboxManager {
         let facts = self.facts(sandbox.id, &remote, sandbox.setting.user.as_deref()).await?;
         // Whoever follows it to its end knows the call, and so the directory of the run.
         let name = sandbox.setting.call.map_or_else(execute::run_name, |call| Ok(call.to_string()))?;
-        let setting = execute::Setting { program, name, timeout: limit, environment: self.environment(sandbox) };
+        let (capture, environment) = (Capture::Nothing, self.environment(sandbox));
+        let setting = execute::Setting { program, name, timeout: limit, capture, environment };
         let (prepared, request) = execute::ready(&remote, &facts, &setting).await?;
         let started = follow::start(&remote, &request).await?;
         if matches!(started, Start::NotStarted(_)) {

@@ -1,10 +1,26 @@
-//! The output of a program as it was, byte for byte, from the files that its launch captured it in.
+//! The output of a program as it was, byte for byte: from the server where it keeps that, else from the files that the launch
+//! captured it in.
 
 use bytes::Bytes;
 use domain::sandbox::RawOutput;
 
-use crate::opensandbox::{Download, Sandbox};
+use crate::opensandbox::{Download, OutputStream, Sandbox, SandboxInfo};
 use crate::runner::CAPTURED_BYTES;
+
+/// The extension by which the local runtime says that it keeps output whose text lost something.
+const EXTENSION: &str = "vitrine.raw_output";
+
+/// Whether the server of a sandbox keeps output as it was.
+pub(super) fn is_kept(info: &SandboxInfo) -> bool {
+    info.extensions.get(EXTENSION).is_some_and(|kept| kept == "kept")
+}
+
+/// What the server kept of a command; None when it cannot be had.
+pub(super) async fn ask(remote: &Sandbox, command: &str) -> Option<RawOutput> {
+    let most = usize::try_from(CAPTURED_BYTES).unwrap_or(usize::MAX);
+    let stream = async |stream| remote.raw_output(command, stream, most).await.ok().flatten();
+    Some(RawOutput { stdout: stream(OutputStream::Stdout).await?, stderr: stream(OutputStream::Stderr).await? })
+}
 
 /// None when it cannot be had, or is not whole.
 pub(super) async fn read(remote: &Sandbox, dir: &str) -> Option<RawOutput> {

@@ -39,6 +39,7 @@ mod network_policy;
 mod output;
 mod output_files;
 mod probe;
+mod raw_output;
 mod redact;
 mod reply;
 mod run;

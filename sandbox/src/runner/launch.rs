@@ -1,13 +1,25 @@
 //! A launch is the one command line that starts a program: its environment, a capture of its raw output, its arguments.
 //!
-//! The stream of a sandbox server carries text, so bytes that are no text are lost on it. A program's output therefore
-//! also goes into two files outside of the workspace, up to [`CAPTURED_BYTES`] each, which are read when they are needed.
+//! The stream of a sandbox server carries text, so bytes that are no text are lost on it. Unless the server keeps them, a
+//! program's output therefore also goes into two files outside of the workspace, up to [`CAPTURED_BYTES`] each, which are read
+//! when they are needed.
 
 use super::environment::Environment;
 use crate::opensandbox::shell_quote;
 
 /// The kernel takes no longer argument; a shell gets the command line as one.
 const MAX_COMMAND_BYTES: usize = 120 * 1024;
+/// What keeps a program's output as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capture {
+    /// The launch, in files in the sandbox. It costs a few processes.
+    InSandbox,
+    /// The server.
+    ByServer,
+    /// Nothing does.
+    Nothing,
+}
+
 /// Raw bytes of each stream that are kept.
 pub const CAPTURED_BYTES: u64 = 8 * 1024 * 1024;
 
@@ -38,9 +50,14 @@ pub struct TooLong {
 }
 
 /// The shell text that runs a program with this environment and nothing else in it.
-pub fn command_line(environment: &Environment, capture_dir: &str, program: &[String]) -> Result<String, TooLong> {
+pub fn command_line(
+    environment: &Environment,
+    capture_dir: Option<&str>,
+    program: &[String],
+) -> Result<String, TooLong> {
     let fixed = ["/usr/bin/env", "-i"].map(str::to_owned).into_iter();
-    let capture = ["/bin/sh", "-c", CAPTURE, "sh", capture_dir].map(str::to_owned);
+    let capture = capture_dir.map(|dir| ["/bin/sh", "-c", CAPTURE, "sh", dir].map(str::to_owned));
+    let capture = capture.into_iter().flatten();
     let words = fixed.chain(environment.assignments()).chain(capture).chain(program.iter().cloned());
     let line = words.fold("exec".to_owned(), |line, word| format!("{line} {}", shell_quote(&word)));
     if line.len() > MAX_COMMAND_BYTES {
@@ -67,7 +84,7 @@ mod tests {
 
     fn launch(dir: &std::path::Path, program: &[&str]) -> std::process::Output {
         let program: Vec<_> = program.iter().map(ToString::to_string).collect();
-        let line = command_line(&Environment::default(), dir.to_str().unwrap(), &program).unwrap();
+        let line = command_line(&Environment::default(), dir.to_str(), &program).unwrap();
         shell(&line, &[("EXECD_ACCESS_TOKEN", "hunter2")])
     }
 
@@ -119,6 +136,6 @@ mod tests {
     #[test]
     fn a_command_line_that_no_kernel_takes_is_refused() {
         let program = ["bash".to_owned(), "-c".to_owned(), "'".repeat(40_000)];
-        assert!(command_line(&Environment::default(), "/tmp/x", &program).unwrap_err().bytes > MAX_COMMAND_BYTES);
+        assert!(command_line(&Environment::default(), None, &program).unwrap_err().bytes > MAX_COMMAND_BYTES);
     }
 }

@@ -11,7 +11,8 @@ mod launch;
 
 pub use environment::Environment;
 pub use image::{ImageFacts, survey};
-pub use launch::{CAPTURED_BYTES, TooLong, command_line, longest};
+use launch::command_line;
+pub use launch::{CAPTURED_BYTES, Capture, TooLong, longest};
 
 use domain::sandbox::Program;
 
@@ -37,9 +38,15 @@ pub struct Prepared {
 
 impl Prepared {
     /// The shell text that runs it with this environment.
-    pub fn command_line(&self, mut environment: Environment) -> Result<String, TooLong> {
+    pub fn command_line(&self, mut environment: Environment, capture: Capture) -> Result<String, TooLong> {
         self.variables.iter().for_each(|(name, value)| environment.declare(name, value));
-        command_line(&environment, &self.dir, &self.argv)
+        let dir = (capture == Capture::InSandbox).then_some(self.dir.as_str());
+        command_line(&environment, dir, &self.argv)
+    }
+
+    /// Whether something is in its directory when it has run.
+    pub fn leaves_files(&self, capture: Capture) -> bool {
+        capture == Capture::InSandbox || self.file.is_some() || self.requires == browser::CHROMIUM
     }
 }
 
@@ -105,7 +112,7 @@ mod tests {
         let prepared = prepare(&Program::Python(source.to_owned()), "tcl_1");
         assert_eq!(prepared.argv, ["python3", "-u", "/tmp/vitrine/tcl_1/main.py"]);
         assert_eq!(prepared.file, Some(("/tmp/vitrine/tcl_1/main.py".to_owned(), source.to_owned())));
-        assert!(!prepared.command_line(Environment::default()).unwrap().contains("rm -rf"));
+        assert!(!prepared.command_line(Environment::default(), Capture::InSandbox).unwrap().contains("rm -rf"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use super::output::Wire;
+use super::raw::RawBytes;
 use super::records::{Ending, Record};
 use super::stream::{self, OnDisconnect, Output, Source, Stream};
 use crate::local::bwrap_args::{SANDBOX_GROUP_ID, SANDBOX_USER_ID};
@@ -52,6 +53,12 @@ pub struct RunRequest {
 #[derive(Debug, Deserialize)]
 pub struct CommandPath {
     command: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct RawPath {
+    command: String,
+    stream: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -118,12 +125,15 @@ pub async fn foreground(
     on_disconnect: OnDisconnect,
 ) -> Result<Response, ApiError> {
     let ((stdout, out), (stderr, err)) = (output_pipe()?, output_pipe()?);
+    let id = ids::hex_id()?;
+    let raw = |stream: &str| RawBytes::begin(&sandbox.directory, &format!("{id}.{stream}"));
+    let streams = [(stdout, raw("stdout")?), (stderr, raw("stderr")?)];
     let (reader, writer) = start(sandbox, execute, [out, err]).await?.into_split();
-    let record = Arc::new(Record::new(ids::hex_id()?, content, None, writer));
+    let record = Arc::new(Record::new(id, content, None, writer));
     sandbox.commands.add(Arc::clone(&record));
     tasks.spawn(stream::watch(Arc::clone(sandbox), Arc::clone(&record), reader));
     let (client, body) = mpsc::channel(STREAM_DEPTH);
-    let output = Output::new(stdout, stderr, sandbox.profile.wire);
+    let output = Output::new(streams, sandbox.profile.wire);
     let name = session.unwrap_or_else(|| record.id.clone());
     let reader = Stream::new(client, Arc::clone(&record), on_disconnect, Arc::clone(sandbox));
     tasks.spawn(stream::pump(record, output, name, reader));
@@ -215,6 +225,19 @@ pub async fn logs(
     Ok(response)
 }
 
+/// The bytes that a foreground command wrote to a stream, where its text lost something.
+pub async fn raw_output(
+    Extension(sandbox): Extension<Arc<Sandbox>>,
+    UrlPath(path): UrlPath<RawPath>,
+) -> Result<Response, ApiError> {
+    let stream = usize::from(path.stream == "stderr");
+    let file = sandbox.raw_output.get(&path.command, stream).filter(|_| ["stdout", "stderr"].contains(&&*path.stream));
+    let file = file.ok_or_else(|| ApiError::bad_body(format!("no raw output of {}", path.command)))?;
+    let read = tokio::task::spawn_blocking(move || read_log(&file, 0));
+    let (content, _) = read.await.map_err(|error| ApiError::runtime(error.to_string()))?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], content).into_response())
+}
+
 /// What stands in the log from the cursor on, and the cursor after it. Beyond the end there is nothing yet.
 fn read_log(log: &File, cursor: u64) -> (Vec<u8>, u64) {
     let length = log.metadata().map_or(0, |metadata| metadata.len());
@@ -227,7 +250,7 @@ fn read_log(log: &File, cursor: u64) -> (Vec<u8>, u64) {
     }
 }
 
-fn create_log(path: &Path) -> std::io::Result<File> {
+pub fn create_log(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
 }
 

@@ -7,6 +7,7 @@ mod command;
 mod files;
 mod metrics;
 mod output;
+mod raw;
 mod records;
 mod sessions;
 mod stream;
@@ -29,6 +30,7 @@ use super::server::{Shared, is_same};
 
 pub use command::start_entrypoint;
 pub use output::Wire;
+pub use raw::Kept;
 pub use records::Commands;
 pub use sessions::Sessions;
 
@@ -60,6 +62,7 @@ pub fn router(shared: Arc<Shared>, entrance: Entrance) -> Router<Arc<Shared>> {
         .route("/command", post(command::run).delete(command::interrupt))
         .route("/command/status/{command}", get(|sandbox, path| ready(command::status(sandbox, path))))
         .route("/command/{command}/logs", get(command::logs))
+        .route("/vitrine/raw-output/{command}/{stream}", get(command::raw_output))
         .route("/session", post(sessions::create))
         .route("/session/{session}/run", post(sessions::run))
         .route("/session/{session}", delete(sessions::close))

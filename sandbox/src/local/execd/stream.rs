@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::output::{ErrorInfo, Event, Lines, Stripper, Wire};
+use super::raw::RawBytes;
 use super::records::{Ending, Record};
 use crate::local::clock;
 use crate::local::protocol::{self, FollowUp, Reply};
@@ -76,19 +77,22 @@ pub struct Source {
     lines: Lines,
     /// Only for the wire without terminators.
     stripper: Option<Stripper>,
+    /// Only where the bytes are kept as well.
+    raw: Option<RawBytes>,
     is_open: bool,
 }
 
 impl Output {
-    pub fn new(stdout: pipe::Receiver, stderr: pipe::Receiver, wire: Wire) -> Self {
-        Self { stdout: Source::new("stdout", stdout, wire), stderr: Source::new("stderr", stderr, wire) }
+    pub fn new([stdout, stderr]: [(pipe::Receiver, RawBytes); 2], wire: Wire) -> Self {
+        let source = |kind, (pipe, raw)| Source { raw: Some(raw), ..Source::new(kind, pipe, wire) };
+        Self { stdout: source("stdout", stdout), stderr: source("stderr", stderr) }
     }
 }
 
 impl Source {
     pub fn new(kind: &'static str, pipe: pipe::Receiver, wire: Wire) -> Self {
         let stripper = (wire == Wire::Stripped).then(Stripper::default);
-        Self { kind, pipe, lines: Lines::default(), stripper, is_open: true }
+        Self { kind, pipe, lines: Lines::default(), stripper, raw: None, is_open: true }
     }
 
     async fn read(&mut self, buffer: &mut [u8]) -> usize {
@@ -118,8 +122,14 @@ impl Source {
     fn encode(&mut self, bytes: &[u8], frames: &mut Vec<u8>) {
         let (kind, timestamp) = (self.kind, clock::now_ms());
         let most = if bytes.len() >= BULK_BYTES && self.stripper.is_none() { BULK_BYTES } else { 0 };
-        let stripper = &mut self.stripper;
+        let (stripper, raw) = (&mut self.stripper, &mut self.raw);
+        if let Some(raw) = raw {
+            raw.write(bytes);
+        }
         let mut emit = |text: &str| {
+            if let Some(raw) = raw {
+                raw.shown(text);
+            }
             if let Some(text) = shown(stripper, text) {
                 Event { kind, text, timestamp, ..Event::default() }.encode(frames);
             }
@@ -139,8 +149,11 @@ impl Source {
 
     fn finish(&mut self, frames: &mut Vec<u8>) {
         let (kind, timestamp) = (self.kind, clock::now_ms());
-        let stripper = &mut self.stripper;
+        let (stripper, raw) = (&mut self.stripper, &mut self.raw);
         self.lines.finish(|text| {
+            if let Some(raw) = raw {
+                raw.shown(text);
+            }
             if let Some(text) = shown(stripper, text) {
                 Event { kind, text, timestamp, ..Event::default() }.encode(frames);
             }
@@ -182,6 +195,10 @@ pub async fn pump(record: Arc<Record>, mut output: Output, name: String, mut str
         source.finish(&mut frames);
     }
     stream.send(frames).await;
+    // Who sees the end may ask for them.
+    if let (Some(stdout), Some(stderr)) = (output.stdout.raw, output.stderr.raw) {
+        stream.sandbox.raw_output.keep(&record.id, [stdout, stderr]);
+    }
     match record.finished().map(|finished| finished.ending) {
         Some(Ending::Lost) | None => stream.cut(),
         Some(ending) => stream.send(closing(&record, ending)).await,
