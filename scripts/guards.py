@@ -103,8 +103,8 @@ GUARDS = [
     Guard(
         "the redactor: what a sandbox server says",
         "sandbox/src/opensandbox/redact.rs",
-        "text = text.replace(secret.expose_secret(), MARK);",
-        "let _ = MARK;",
+        "text = text.replace(secret, MARK);",
+        "let _ = (secret, MARK);",
         [(None, ["opensandbox::reply::tests::redacts_before_it_cuts"])],
     ),
     Guard(
