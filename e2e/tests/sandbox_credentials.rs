@@ -32,6 +32,8 @@ open("outputs/stolen.txt", "w").write(secret)
 open("kept.txt", "w").write(secret)
 open("outputs/clean.txt", "w").write("nothing of it")
 open("path.txt", "w").write(path)
+sys.stdout.flush()
+sys.stdout.buffer.write(b"\xff" + secret.encode())
 "#;
 const AFTERWARDS: &str =
     "test -e \"$(cat path.txt)\" && echo there || echo gone; cat kept.txt; ls /dev/shm /tmp -a | grep -c vitrine-tcl";
@@ -117,7 +119,7 @@ async fn a_credential_is_a_file_for_one_call_and_never_comes_back() -> Result {
         looked.contains("in environment False") && looked.contains(&format!("length {}", SECRET.len())),
         "{looked}"
     );
-    assert_eq!(looked.matches("[redacted: TOKEN]").count(), 7, "{looked}");
+    assert_eq!(looked.matches("[redacted: TOKEN]").count(), 8, "{looked}");
     let afterwards = text(&calls[1], "/result")?;
     // The second call has a file of its own.
     assert!(afterwards.starts_with("gone\n[redacted: TOKEN]"), "{afterwards}");
@@ -127,9 +129,17 @@ async fn a_credential_is_a_file_for_one_call_and_never_comes_back() -> Result {
     let id = text(&ended, "/id")?;
     let log = whole_log(&scene.client, &id).await?;
     let log = format!("{log:?}");
-    for told in ["CredentialIssued", "CredentialRevoked", "CALL_ENDED", "OUTPUTS_LEFT_OUT", "WORKSPACE_NOT_KEPT"] {
+    for told in [
+        "CredentialIssued",
+        "CredentialRevoked",
+        "CALL_ENDED",
+        "OUTPUTS_LEFT_OUT",
+        "WORKSPACE_NOT_KEPT",
+        "RAW_OUTPUT_WITHHELD",
+    ] {
         assert!(log.contains(told), "{told} is not in the log");
     }
+    assert!(!log.contains("RawOutputKept"), "bytes with a secret were kept");
     assert!(!log.contains("s3cr3t") && !ended.to_string().contains("s3cr3t"));
     // Nothing of it lies in the data of the server, sealed as it is.
     let found = std::process::Command::new("grep").args(["-rlaF", "s3cr3t"]).arg(&scene.options.data_dir).output()?;

@@ -30,8 +30,8 @@ async fn streams_output_exactly() {
     assert_eq!(lines, (1..=100_000).map(|n| format!("{n}\n")).collect::<String>());
 }
 
-/// Where the text of a stream loses something, the bytes of the command can be asked for; of the newest ones, and whole or
-/// not at all.
+/// Where the text of a stream loses something, the bytes of the command can be asked for once; of the newest ones, and whole
+/// or not at all.
 #[tokio::test]
 async fn bytes_that_are_no_text_are_kept_beside_the_stream() {
     let host = Host::start();
@@ -50,10 +50,11 @@ async fn bytes_that_are_no_text_are_kept_beside_the_stream() {
     for (command, stream) in [(&*text, "stdout"), (&*long, "stdout"), (&*kept, "stdin"), ("unknown", "stdout")] {
         assert_eq!(raw(command, stream).await.0, StatusCode::BAD_REQUEST, "{command} {stream}");
     }
-    for _ in 0..8 {
-        ran("printf '\\xff'").await;
-    }
-    assert_eq!(raw(&kept, "stdout").await.0, StatusCode::BAD_REQUEST, "the oldest one leaves");
+    assert_eq!(raw(&kept, "stdout").await.0, StatusCode::BAD_REQUEST, "it was handed out");
+    let large = async || ran("printf '\\xff'; head -c 8000000 /dev/zero").await;
+    let commands = [large().await, large().await, large().await, large().await, large().await];
+    assert_eq!(raw(&commands[0], "stdout").await.0, StatusCode::BAD_REQUEST, "the oldest one leaves");
+    assert_eq!(raw(&commands[4], "stdout").await.1.len(), 8_000_001);
 }
 
 /// Rows 31 and 35.

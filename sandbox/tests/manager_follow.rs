@@ -214,7 +214,8 @@ async fn the_files_of_a_followed_run_are_removed_at_its_end() {
     call.live.setting.call = Some(ToolCallId::from_bits(5));
     let python = |source: &str| Program::Python(source.to_owned());
     let command = call.start_program(python("print('out')"), LONG).await;
-    let waits = "import os, time\nwhile not os.path.exists('stop'): time.sleep(0.02)\nprint(*os.listdir('/tmp/vitrine'))";
+    let waits =
+        "import os, time\nwhile not os.path.exists('stop'): time.sleep(0.02)\nprint(*os.listdir('/tmp/vitrine'))";
     let other = stage.start_program(python(waits), LONG).await;
     assert_eq!(call.follow(&command, &Kept::default()).await, ended(Exit::Code(0)));
     stage.manager.upload(&stage.context, &stage.live, "stop", bytes::Bytes::new()).await.unwrap();

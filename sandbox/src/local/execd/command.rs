@@ -125,11 +125,9 @@ pub async fn foreground(
     on_disconnect: OnDisconnect,
 ) -> Result<Response, ApiError> {
     let ((stdout, out), (stderr, err)) = (output_pipe()?, output_pipe()?);
-    let id = ids::hex_id()?;
-    let raw = |stream: &str| RawBytes::begin(&sandbox.directory, &format!("{id}.{stream}"));
-    let streams = [(stdout, raw("stdout")?), (stderr, raw("stderr")?)];
+    let streams = [(stdout, RawBytes::begin()?), (stderr, RawBytes::begin()?)];
     let (reader, writer) = start(sandbox, execute, [out, err]).await?.into_split();
-    let record = Arc::new(Record::new(id, content, None, writer));
+    let record = Arc::new(Record::new(ids::hex_id()?, content, None, writer));
     sandbox.commands.add(Arc::clone(&record));
     tasks.spawn(stream::watch(Arc::clone(sandbox), Arc::clone(&record), reader));
     let (client, body) = mpsc::channel(STREAM_DEPTH);
@@ -225,13 +223,13 @@ pub async fn logs(
     Ok(response)
 }
 
-/// The bytes that a foreground command wrote to a stream, where its text lost something.
+/// The bytes that a foreground command wrote to a stream, where its text lost something; once.
 pub async fn raw_output(
     Extension(sandbox): Extension<Arc<Sandbox>>,
     UrlPath(path): UrlPath<RawPath>,
 ) -> Result<Response, ApiError> {
-    let stream = usize::from(path.stream == "stderr");
-    let file = sandbox.raw_output.get(&path.command, stream).filter(|_| ["stdout", "stderr"].contains(&&*path.stream));
+    let stream = ["stdout", "stderr"].iter().position(|name| *name == path.stream);
+    let file = stream.and_then(|stream| sandbox.raw_output.take(&path.command, stream));
     let file = file.ok_or_else(|| ApiError::bad_body(format!("no raw output of {}", path.command)))?;
     let read = tokio::task::spawn_blocking(move || read_log(&file, 0));
     let (content, _) = read.await.map_err(|error| ApiError::runtime(error.to_string()))?;
@@ -250,7 +248,7 @@ fn read_log(log: &File, cursor: u64) -> (Vec<u8>, u64) {
     }
 }
 
-pub fn create_log(path: &Path) -> std::io::Result<File> {
+fn create_log(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
 }
 
