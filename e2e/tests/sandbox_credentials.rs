@@ -169,19 +169,24 @@ async fn no_picture_is_taken_of_a_file_that_holds_a_secret() -> Result {
     scene.stop()
 }
 
+/// What cannot be kept, a name that no server takes and a directory that may not be read, costs only itself.
+const LEFT_BEHIND: &str = "echo one > a.txt; echo $$ > /tmp/mark; mkdir '$id' closed; echo two > '$id/page'; \
+                           echo three > closed/f; chmod 000 closed";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_sandbox_ends_and_the_next_tool_goes_on_with_its_files() -> Result {
     let scene = Scene::set(&[]).await?;
     let agent = scene.agent("sleeper", json!({ "idleTtlSeconds": 5 })).await?;
     // The model thinks for longer than that.
     let task = json!({
-        "calls": [shell("echo one > a.txt; echo $$ > /tmp/mark"), shell("cat a.txt; ls /tmp/mark")],
+        "calls": [shell(LEFT_BEHIND), shell("cat a.txt '$id/page'; ls -d closed; ls /tmp/mark")],
         "first_ms": 7000, "answer": "Done.",
     });
     let id = scene.client.start(&agent, &task.to_string(), "sleep").await?;
     let ended = scene.client.ended(&id).await?;
     let result = text(&tool_calls(&ended)[1], "/result")?;
-    assert!(result.contains("one\n") && result.contains("[The sandbox is a new one"), "{result}");
+    assert!(result.contains("one\nclosed\n") && result.contains("[The sandbox is a new one"), "{result}");
+    assert!(result.contains("$id/page: No such file"), "{result}");
     assert_eq!(ended["sandboxes"].as_array().map(Vec::len), Some(2), "{}", ended["sandboxes"]);
     eventually(Duration::from_secs(30), "both sandboxes are gone", async || {
         let state = scene.client.execution(&id).await?;

@@ -251,13 +251,15 @@ async fn twenty_programs_of_one_reply_all_run() -> Result {
     let calls: Vec<_> = (0..20)
         .map(|number| match number % 2 {
             0 => call("run_javascript", json!({ "code": format!("console.log({number})") })),
-            _ => call("run_shell", json!({ "command": format!("sleep 0.2 & sleep 0.2 & wait; echo {number}") })),
+            _ => call("run_shell", json!({ "command": format!("echo {number} > outputs/{number}; sleep 0.2 & sleep 0.2 & wait; echo {number}") })),
         })
         .collect();
     let ran = bench.run(json!([calls])).await?;
     for number in 0..20 {
         assert_eq!(ran.result(number), format!("{number}\n"));
     }
+    // Of those that ended together each one's file is taken once.
+    assert_eq!(ran.state["artifacts"].as_array().map(Vec::len), Some(10), "{}", ran.state["artifacts"]);
     bench.stop()
 }
 

@@ -12,15 +12,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::ids::ToolCallId;
-use domain::resource::{MIN_PIDS, SandboxNetwork, SandboxProfileSpec};
+use domain::ids::{SandboxId, ToolCallId};
+use domain::resource::{MIN_PIDS, SandboxNetwork, SandboxProfileSpec, SandboxTier};
 use domain::sandbox::{
     CallMark, EgressVerdict, Exit, LiveSandbox, OutputSink, OutputStream, Page, PageForm, PageTarget, Program,
-    SandboxRuntime as _, Setting,
+    SandboxRequest, SandboxRuntime as _, Setting,
 };
-use local_support::Host;
+use domain::testing::plain_target;
 use local_support::origin::Origin;
-use manager_support::Stage;
+use local_support::{Host, KEY};
+use manager_support::{Stage, context, manager_at, profile};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -50,6 +51,24 @@ impl Stage {
     fn lent_to(&self, call: ToolCallId) -> LiveSandbox {
         LiveSandbox { setting: Setting { call: Some(call), ..Setting::default() }, ..self.live.clone() }
     }
+}
+
+/// A server that takes the request and says nothing does not hold a cancel up; the sandbox may be there all the same.
+#[tokio::test]
+async fn a_create_that_nobody_answers_ends_with_its_cancel() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let manager = manager_at(&format!("http://{}", silent.local_addr().unwrap()), KEY);
+    let target = plain_target(SandboxTier::Local, "local:");
+    let request = SandboxRequest { id: SandboxId::from_bits(7), target, profile: profile() };
+    let context = context();
+    let cancel = async {
+        let taken = silent.accept().await.unwrap();
+        context.cancel.cancel();
+        taken
+    };
+    let (made, _taken) = tokio::join!(manager.create(&context, &request), cancel);
+    let not_made = made.unwrap_err();
+    assert_eq!((not_made.error.code, not_made.may_exist), ("SANDBOX_UNAVAILABLE", true));
 }
 
 #[tokio::test(flavor = "multi_thread")]

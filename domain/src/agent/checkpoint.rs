@@ -79,8 +79,7 @@ impl Plan {
         let mut plan = Self::default();
         let mut bytes_left = MAX_TOTAL_BYTES;
         for entry in entries {
-            // A name that is no UTF-8 arrives with this in it, and cannot be asked for.
-            let has_name = !entry.path.contains(char::REPLACEMENT_CHARACTER);
+            let has_name = can_be_asked_for(&entry.path);
             match entry.kind {
                 EntryKind::Directory if has_name && plan.directories.len() < MAX_FILES => {
                     plan.directories.push(KeptDirectory { path: entry.path, mode: entry.mode });
@@ -165,8 +164,13 @@ pub(super) enum Missed {
 
 async fn keep(claim: &Claim, sandbox: &LiveSandbox, workspace: &mut Workspace) -> Result<WorkspaceCheckpoint, Missed> {
     let listed_at = claim.ports.clock.now();
-    let entries = claim.ports.sandboxes.list_workspace(&claim.call_context(), sandbox).await?;
-    let Plan { directories, mut kept, to_read, mut left_out } = Plan::of(entries, &workspace.known);
+    let listing = claim.ports.sandboxes.list_workspace(&claim.call_context(), sandbox).await?;
+    if listing.is_cut {
+        let message = "the workspace has more entries than can be listed".to_owned();
+        return Err(SandboxError { code: "WORKSPACE_TOO_LARGE", message, sandbox_lost: false }.into());
+    }
+    let Plan { directories, mut kept, to_read, mut left_out } = Plan::of(listing.entries, &workspace.known);
+    left_out.unfit += u32::try_from(listing.unlisted.len()).unwrap_or(u32::MAX);
     let stored: BTreeSet<&str> = workspace.manifest.files.iter().map(|file| file.sha256.as_str()).collect();
     let mut read_now = Vec::new();
     for some in to_read.chunks(AT_ONCE) {
@@ -264,11 +268,12 @@ pub(super) async fn restore(claim: &Claim, sandbox: &LiveSandbox, workspace: &mu
         return Ok(false);
     };
     let context = claim.call_context();
+    let mut missing = 0;
     for directory in &manifest.directories {
         let open = KeptDirectory { mode: directory.mode | OWNER_ALL, ..directory.clone() };
-        claim.ports.sandboxes.restore_directory(&context, sandbox, &open).await?;
+        let restored = claim.ports.sandboxes.restore_directory(&context, sandbox, &open).await;
+        missing += u32::from(!is_put_back(restored)?);
     }
-    let mut missing = 0;
     for some in manifest.files.chunks(AT_ONCE) {
         if claim.signal.cause().is_some() {
             return Err(Missed::Stopped);
@@ -278,7 +283,7 @@ pub(super) async fn restore(claim: &Claim, sandbox: &LiveSandbox, workspace: &mu
         }
     }
     for directory in manifest.directories.iter().filter(|directory| directory.mode & OWNER_ALL != OWNER_ALL) {
-        claim.ports.sandboxes.restore_directory(&context, sandbox, directory).await?;
+        is_put_back(claim.ports.sandboxes.restore_directory(&context, sandbox, directory).await)?;
     }
     let files = manifest.files.clone();
     workspace.manifest = manifest;
@@ -287,12 +292,25 @@ pub(super) async fn restore(claim: &Claim, sandbox: &LiveSandbox, workspace: &mu
     Ok(true)
 }
 
-/// Whether its bytes were there, and are those that were kept.
+/// Whether its bytes were there, are those that were kept, and could be written.
 async fn restore_file(claim: &Claim, sandbox: &LiveSandbox, file: &KeptFile) -> Result<bool, Missed> {
     let bytes = claim.ports.artifacts.get(claim.scope(), &file.sha256).await?;
     let Some(bytes) = bytes.filter(|bytes| file.has(bytes)) else { return Ok(false) };
-    claim.ports.sandboxes.restore_file(&claim.call_context(), sandbox, file, bytes).await?;
-    Ok(true)
+    is_put_back(claim.ports.sandboxes.restore_file(&claim.call_context(), sandbox, file, bytes).await)
+}
+
+/// What a server does not take is missing, and costs nothing else.
+fn is_put_back(restored: Result<(), SandboxError>) -> Result<bool, Missed> {
+    match restored {
+        Ok(()) => Ok(true),
+        Err(error) if error.sandbox_lost => Err(error.into()),
+        Err(_) => Ok(false),
+    }
+}
+
+/// Whether servers take the path. A name that is no UTF-8 arrives with the replacement character, and `$` is replaced by them.
+fn can_be_asked_for(path: &str) -> bool {
+    !path.contains(|c: char| c == char::REPLACEMENT_CHARACTER || c == '$' || c.is_control())
 }
 
 /// Notes that these files were just written, so that they are not read again.
@@ -306,8 +324,9 @@ pub(super) async fn recognise(
         return Ok(());
     }
     let listed_at = claim.ports.clock.now();
-    let entries = claim.ports.sandboxes.list_workspace(&claim.call_context(), sandbox).await?;
-    let times: BTreeMap<_, _> = entries
+    let listing = claim.ports.sandboxes.list_workspace(&claim.call_context(), sandbox).await?;
+    let times: BTreeMap<_, _> = listing
+        .entries
         .into_iter()
         .filter(|entry| entry.kind == EntryKind::File)
         .map(|entry| (entry.path, (entry.byte_size, entry.modified_at)))
@@ -372,10 +391,13 @@ mod tests {
             entry("[redacted: TOKEN]", EntryKind::Hidden, 1, 1),
             entry("large", EntryKind::File, MAX_FILE_BYTES + 1, 1),
             entry("bad\u{fffd}", EntryKind::File, 1, 1),
+            // Names that frameworks use, and servers do not take.
+            entry("$id", EntryKind::Directory, 0, 1),
+            entry("$id/page", EntryKind::File, 1, 1),
         ];
         entries.extend((0..10).map(|n| entry(&format!("full{n}"), EntryKind::File, MAX_FILE_BYTES, 1)));
         let plan = Plan::of(entries, &BTreeMap::new());
-        assert_eq!((plan.to_read.len(), plan.left_out), (8, LeftOut { unfit: 3 + 2, secret: 1 }));
+        assert_eq!((plan.to_read.len(), plan.left_out), (8, LeftOut { unfit: 5 + 2, secret: 1 }));
         let many = (0..=MAX_FILES).map(|n| entry(&format!("{n}"), EntryKind::File, 0, 1)).collect();
         assert_eq!(Plan::of(many, &BTreeMap::new()).left_out, LeftOut { unfit: 1, secret: 0 });
     }

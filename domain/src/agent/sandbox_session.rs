@@ -349,7 +349,7 @@ async fn create(claim: &Claim, pinned: &PinnedSandbox, setting: Setting) -> Resu
         Err(NotCreated { error, may_exist }) => {
             row.state = if may_exist { SandboxState::KillPending } else { SandboxState::Gone };
             save(claim, &row, Vec::new()).await?;
-            return Err(NoSandbox::NotMade(error));
+            return Err(claim.signal.cause().map_or(NoSandbox::NotMade(error), |cause| Halt::Signal(cause).into()));
         }
     };
     row.state = SandboxState::Live;

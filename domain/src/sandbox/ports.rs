@@ -101,12 +101,8 @@ pub trait SandboxRuntime: Send + Sync {
     /// followed; number and sizes are bounded, and what does not fit is left out and counted.
     async fn collect(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError>;
 
-    /// Everything below `/workspace`, in no order. Links are listed and not followed.
-    async fn list_workspace(
-        &self,
-        context: &CallContext,
-        sandbox: &LiveSandbox,
-    ) -> Result<Vec<WorkspaceEntry>, SandboxError>;
+    /// What lies below `/workspace`, as [`Self::list_directory`] lists it; nothing when there is none.
+    async fn list_workspace(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Listing, SandboxError>;
 
     /// What lies below a directory of `/workspace` down to `depth` levels; an empty path is `/workspace` itself. Links are
     /// listed and not followed. Where the server cannot list all of it, as much as it can. None when there is no such

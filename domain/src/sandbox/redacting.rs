@@ -157,14 +157,10 @@ impl SandboxRuntime for Redacting {
         Ok(collected)
     }
 
-    async fn list_workspace(
-        &self,
-        context: &CallContext,
-        sandbox: &LiveSandbox,
-    ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
-        let mut entries = clean(sandbox, self.0.list_workspace(context, sandbox).await)?;
-        hide_names(sandbox, &mut entries);
-        Ok(entries)
+    async fn list_workspace(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Listing, SandboxError> {
+        let mut listing = clean(sandbox, self.0.list_workspace(context, sandbox).await)?;
+        hide_names(sandbox, &mut listing);
+        Ok(listing)
     }
 
     async fn list_directory(
@@ -176,11 +172,7 @@ impl SandboxRuntime for Redacting {
     ) -> Result<Option<Listing>, SandboxError> {
         let mut listing = clean(sandbox, self.0.list_directory(context, sandbox, path, depth).await)?;
         if let Some(listing) = &mut listing {
-            hide_names(sandbox, &mut listing.entries);
-            let redactor = redactor(sandbox);
-            for path in &mut listing.unlisted {
-                *path = redactor.text(path).into_owned();
-            }
+            hide_names(sandbox, listing);
         }
         Ok(listing)
     }
@@ -270,11 +262,14 @@ impl SandboxRuntime for Redacting {
 }
 
 /// A name with a secret may not come back, and so neither may what lies under it.
-fn hide_names(sandbox: &LiveSandbox, entries: &mut [WorkspaceEntry]) {
+fn hide_names(sandbox: &LiveSandbox, listing: &mut Listing) {
     let redactor = redactor(sandbox);
-    for entry in entries.iter_mut().filter(|entry| redactor.is_in(entry.path.as_bytes())) {
+    for entry in listing.entries.iter_mut().filter(|entry| redactor.is_in(entry.path.as_bytes())) {
         entry.path = redactor.text(&entry.path).into_owned();
         entry.kind = EntryKind::Hidden;
+    }
+    for path in &mut listing.unlisted {
+        *path = redactor.text(path).into_owned();
     }
 }
 

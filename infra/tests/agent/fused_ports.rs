@@ -327,11 +327,7 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         pass!(self, egress_attempts(sandbox, after))
     }
 
-    async fn list_workspace(
-        &self,
-        context: &CallContext,
-        sandbox: &LiveSandbox,
-    ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
+    async fn list_workspace(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Listing, SandboxError> {
         pass!(self, list_workspace(context, sandbox))
     }
 

@@ -290,12 +290,9 @@ impl SandboxRuntime for PlayedSandbox {
         Ok(Collected::default())
     }
 
-    async fn list_workspace(
-        &self,
-        _: &CallContext,
-        sandbox: &LiveSandbox,
-    ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
-        self.files(sandbox, |files| files.list())
+    async fn list_workspace(&self, _: &CallContext, sandbox: &LiveSandbox) -> Result<Listing, SandboxError> {
+        let entries = self.files(sandbox, |files| files.list())?;
+        Ok(Listing { entries, ..Listing::default() })
     }
 
     async fn list_directory(

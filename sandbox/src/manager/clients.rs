@@ -8,7 +8,7 @@ use domain::ids::{SandboxId, TenantId};
 use domain::resource::{SandboxRoute, SandboxTier, SecureRuntime};
 use domain::sandbox::{LiveSandbox, SandboxError, SandboxTarget};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex as AsyncMutex, OnceCell, OwnedMutexGuard};
 use url::Url;
 
 use super::collect::Seen;
@@ -43,6 +43,8 @@ struct Handle {
     /// Asked for once.
     facts: Arc<OnceCell<ImageFacts>>,
     seen: Seen,
+    /// Held by whoever collects.
+    collecting: Arc<AsyncMutex<()>>,
 }
 
 impl SandboxManager {
@@ -94,7 +96,8 @@ impl SandboxManager {
 
     pub(super) fn remember(&self, id: SandboxId, sandbox: Sandbox, info: &SandboxInfo) {
         let (proxy, keeps_raw) = (network::proxy(info), raw::is_kept(info));
-        let handle = Handle { sandbox, proxy, keeps_raw, facts: Arc::default(), seen: Seen::default() };
+        let (facts, seen, collecting) = (Arc::default(), Seen::default(), Arc::default());
+        let handle = Handle { sandbox, proxy, keeps_raw, facts, seen, collecting };
         lock(&self.handles).insert(id, handle);
     }
 
@@ -122,6 +125,12 @@ impl SandboxManager {
 
     pub(super) fn forget(&self, id: SandboxId) {
         lock(&self.handles).remove(&id);
+    }
+
+    /// Waits until nobody else collects from a sandbox: of two at one time both would see a file as new.
+    pub(super) async fn collect_alone(&self, id: SandboxId) -> Option<OwnedMutexGuard<()>> {
+        let collecting = Arc::clone(&lock(&self.handles).get(&id)?.collecting);
+        Some(collecting.lock_owned().await)
     }
 
     /// Looks at, or changes, what was collected from a sandbox.

@@ -9,7 +9,12 @@ const FULL: &str = "the storage of the sandbox is full; remove files, or give th
 
 /// What went wrong, in the domain's words. The text is bounded and was redacted by the client.
 pub(super) fn failure(error: &Error) -> SandboxError {
-    let text = if is_full(error) { FULL.to_owned() } else { error.to_string() };
+    let text = match error {
+        _ if is_full(error) => FULL.to_owned(),
+        // What a server says of its own failure is for its operator.
+        Error::ServerFailed(reply) => format!("the server of the sandbox failed with status {}", reply.status),
+        error => error.to_string(),
+    };
     let text = text.chars().take(MAX_MESSAGE_CHARS).collect();
     let (code, sandbox_lost) = match error.class() {
         ErrorClass::Caller | ErrorClass::Access | ErrorClass::Transient if let Some(code) = named(error) => {

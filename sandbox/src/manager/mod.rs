@@ -48,7 +48,17 @@ impl SandboxRuntime for SandboxManager {
         let label = label(request.id).map_err(NotCreated::nothing_made)?;
         let create = request::create(request, label.clone()).map_err(NotCreated::nothing_made)?;
         let within = READY_WITHIN.min(context.time_left);
-        let sandbox = match client.create_ready(&create, within).await {
+        let making = async {
+            // Nothing is asked for where the server is none that is known.
+            client.server_kind().await.map_err(|error| NotCreated::nothing_made(failure(&error)))?;
+            Ok::<_, NotCreated>(client.create_ready(&create, within).await)
+        };
+        let Some(made) = context.cancel.run_until_cancelled(making).await else {
+            // What becomes of the request is seen by whoever looks for the label.
+            let error = failure::unavailable("stopped before it was made".to_owned());
+            return Err(NotCreated { error, may_exist: true });
+        };
+        let sandbox = match made? {
             Ok(sandbox) => sandbox,
             Err(Error::OutcomeUnknown { .. }) => {
                 let found = client.find_by_label(&label).await.map_err(|error| failure(&error))?;
@@ -155,14 +165,11 @@ impl SandboxRuntime for SandboxManager {
 
     async fn collect(&self, _context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError> {
         let remote = self.attach(sandbox).await?;
+        let _alone = self.collect_alone(sandbox.id).await;
         collect::collect(self, sandbox.id, &remote).await
     }
 
-    async fn list_workspace(
-        &self,
-        _context: &CallContext,
-        sandbox: &LiveSandbox,
-    ) -> Result<Vec<WorkspaceEntry>, SandboxError> {
+    async fn list_workspace(&self, _context: &CallContext, sandbox: &LiveSandbox) -> Result<Listing, SandboxError> {
         workspace::list(&self.attach(sandbox).await?).await
     }
 

@@ -21,13 +21,9 @@ const RANGE_NOT_SATISFIABLE: u16 = 416;
 /// Permission bits of what the server gives none for.
 const DEFAULT_MODE: u32 = 0o755;
 
-pub(super) async fn list(remote: &Sandbox) -> Result<Vec<WorkspaceEntry>, SandboxError> {
-    match remote.list_directory(WORKSPACE, DEPTH).await {
-        Ok(listed) => Ok(listed.into_iter().filter_map(described).collect()),
-        // The agent may have removed its own workspace.
-        Err(error) if is_missing(&error) => Ok(Vec::new()),
-        Err(error) => Err(file_failure(&error)),
-    }
+pub(super) async fn list(remote: &Sandbox) -> Result<Listing, SandboxError> {
+    // The agent may have removed its own workspace.
+    list_directory(remote, "", DEPTH).await.map(Option::unwrap_or_default)
 }
 
 /// None when there is no such directory.

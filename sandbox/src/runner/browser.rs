@@ -11,7 +11,7 @@ use super::WORKSPACE;
 /// How far the clock of a page may run before it is taken: timers of scripts fire at once.
 const VIRTUAL_TIME: &str = "--virtual-time-budget=10000";
 /// The browser asks nobody for the time or for parts of itself: a page is what is reached, and nothing beside it.
-const NO_TIME_QUERIES: &str = "--disable-features=NetworkTimeServiceQuerying";
+const NO_QUERIES: &str = "--disable-features=NetworkTimeServiceQuerying,OptimizationHints,OptimizationHintsFetching";
 const NO_UPDATES: &str = "--component-updater=url-source=http://127.0.0.1:9/";
 const FLAGS: [&str; 16] = [
     "--headless=new",
@@ -28,7 +28,7 @@ const FLAGS: [&str; 16] = [
     "--hide-scrollbars",
     "--mute-audio",
     VIRTUAL_TIME,
-    NO_TIME_QUERIES,
+    NO_QUERIES,
     NO_UPDATES,
 ];
 /// A launcher may be there without its browser: the shell's own code for a command that is not there then says so, and the

@@ -61,7 +61,7 @@ pub fn manager_at(url: &str, key: &str) -> SandboxManager {
     SandboxManager::new(Arc::new(Tier(url.parse().unwrap(), key.to_owned())))
 }
 
-fn profile() -> SandboxProfileSpec {
+pub fn profile() -> SandboxProfileSpec {
     SandboxProfileSpec {
         connection_id: ResourceId::from_bits(1),
         image: "vitrine/code".to_owned(),

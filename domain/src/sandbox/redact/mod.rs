@@ -53,6 +53,15 @@ impl Redactor {
     /// that reads it from a file often drops the line end.
     pub fn add(&mut self, name: &str, secret: &str) {
         let secret = secret.trim();
+        let lower = secret.to_lowercase();
+        if lower != secret {
+            // A name of a host is told in lower case.
+            self.look_for(name, &lower);
+        }
+        self.look_for(name, secret);
+    }
+
+    fn look_for(&mut self, name: &str, secret: &str) {
         let needle = Needle::new(name, secret);
         if secret.is_empty() || self.needles.contains(&needle) {
             return;

@@ -154,6 +154,13 @@ fn one_secret_may_begin_with_another() {
     }
 }
 
+/// A host is told in lower case, however a program wrote it.
+#[test]
+fn a_secret_is_found_in_the_name_of_a_host() {
+    let found = redactor("NETsecret-q8W7e6");
+    assert_eq!(found.text("netsecret-q8w7e6.evil.test"), "[redacted: TOKEN].evil.test");
+}
+
 #[test]
 fn debug_shows_no_secret() {
     assert!(!format!("{:?}", redactor(SECRET)).contains("s3cr3t"));
