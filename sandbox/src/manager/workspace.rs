@@ -60,7 +60,10 @@ async fn walk(remote: &Sandbox, path: &str, depth: u32) -> Result<Option<Listing
             }
             Err(error) if is_no_directory(&error) && directory == path => return Ok(None),
             Err(error) if is_no_directory(&error) => {}
-            Err(Error::ServerFailed(_) | Error::ProtocolUnsupported(_)) if directory != path => {
+            // The last is a name that no server takes.
+            Err(Error::ServerFailed(_) | Error::ProtocolUnsupported(_) | Error::RequestInvalid(_))
+                if directory != path =>
+            {
                 listing.unlisted.push(directory);
             }
             Err(error) => return Err(file_failure(&error)),
