@@ -7,6 +7,7 @@ use e2e::Result;
 use e2e::agents::{AgentSpec, Remote, create, profile_on, project, remote_profile};
 use e2e::books::{self, Books};
 use e2e::client::{Client, text};
+use e2e::follow::Follower;
 use e2e::process::{SandboxRuntime, Server, ServerOptions, eventually};
 use e2e::random::Random;
 use serde_json::{Value, json};
@@ -153,11 +154,9 @@ async fn a_time_to_live_that_ran_out_while_nobody_followed_is_told_and_the_files
     ];
     let task = json!({ "calls": calls, "answer": "Done." }).to_string();
     let id = client.start(&agent, &task, "brief").await?;
-    eventually(Duration::from_secs(30), "the long program runs", async || {
-        let calls = tool_calls(&client.execution(&id).await?);
-        Ok((calls.len() == 2 && calls[1]["state"] == "STARTED").then_some(()))
-    })
-    .await?;
+    // What it printed is told with the id under which it is followed.
+    let mut follower = Follower::open(&client, &id, None).await?;
+    while follower.next().await?.is_some_and(|event| !event.payload.contains("began\\n")) {}
     server.kill()?;
     eventually(Duration::from_secs(90), "the sandbox's time is over", async || {
         Ok(runtime.sandboxes().await?.is_empty().then_some(()))
