@@ -68,6 +68,8 @@ def run_cli(given, out, err, arguments):
         os.dup2(err[1], 2)
         for end in (*out, *err):
             os.close(end)
+        # Whoever starts a test in the background may have made every program below it deaf to interrupts.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         options = {"encoding": "utf-8", "newline": ""}
         sys.stdin = open(0, "r", **options)
         sys.stdout, sys.stderr = open(1, "w", **options), open(2, "w", **options)
@@ -76,6 +78,8 @@ def run_cli(given, out, err, arguments):
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:
+        # An interrupt from here on would let the child out of this function, as a second driver.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
