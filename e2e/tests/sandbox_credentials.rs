@@ -159,8 +159,7 @@ async fn no_picture_is_taken_of_a_file_that_holds_a_secret() -> Result {
     let mut spec = AgentSpec::new("painter", "tools").with_sandbox();
     spec.tools.push("browse".to_owned());
     let agent = create(&scene.client, &AgentSpec { sandbox_profile: Some(profile), ..spec }).await?;
-    let picture =
-        |form: &str| json!([{ "tool": "browse", "arguments": { "path": "page.html", "as": form, "save_as": "p" } }]);
+    let picture = |form: &str| json!([{ "tool": "browse", "arguments": { "path": "page.html", "as": form } }]);
     let write = shell("(echo '<h1>'; cat $TOKEN_FILE; echo '</h1>') > page.html");
     let ended = scene.run(&agent, "paint", json!([write, picture("screenshot"), picture("pdf")])).await?;
     let codes: Vec<_> = tool_calls(&ended).iter().map(|call| call["error"]["code"].clone()).collect();
@@ -250,5 +249,33 @@ for url in ("http://evil.example.net/", "http://169.254.169.254/latest/meta-data
     let told: Vec<_> = attempts.iter().map(|event| (event["host"].clone(), event["verdict"].clone())).collect();
     assert_eq!(told, [(json!("evil.example.net"), json!("DENIED")), (json!("169.254.169.254"), json!("DENIED"))]);
     assert!(attempts.iter().all(|event| event["toolCallId"] == call["id"]), "{attempts:?}");
+    scene.stop()
+}
+
+/// The browser ends as after any other page, and an older picture may lie where the new one belongs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_is_not_reached_is_not_taken_for_one() -> Result {
+    let scene = Scene::set(&[]).await?;
+    let roomy = json!({
+        "image": "vitrine/browser", "network": "HOSTS", "networkHosts": ["nobody.invalid"], "pids": 512,
+        "memoryBytes": "1073741824",
+    });
+    let mut spec = AgentSpec::new("surfer", "tools").with_sandbox();
+    spec.tools.push("browse".to_owned());
+    let profile = scene.profile("surfer", roomy).await?;
+    let agent = create(&scene.client, &AgentSpec { sandbox_profile: Some(profile), ..spec }).await?;
+    let browse = |url: &str, form: &str| json!([{ "tool": "browse", "arguments": { "url": url, "as": form } }]);
+    let calls = json!([
+        shell("echo old > outputs/page.png"),
+        browse("https://nobody.invalid/", "text"),
+        browse("http://nobody.invalid/", "text"),
+        browse("http://nobody.invalid/", "screenshot"),
+        browse("https://nobody.invalid/", "pdf"),
+    ]);
+    let ended = scene.run(&agent, "surf", calls).await?;
+    for call in &tool_calls(&ended)[1..] {
+        assert_eq!((&call["state"], &call["error"]["code"]), (&json!("FAILED"), &json!("PAGE_NOT_LOADED")), "{call}");
+        assert!(text(call, "/result")?.contains("net::ERR_"), "{call}");
+    }
     scene.stop()
 }

@@ -23,8 +23,11 @@ const MAX_DOCUMENT_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes of a page's text that the model gets to read: from the start and from the end.
 const TEXT_HEAD_BYTES: usize = 20 * 1024;
 const TEXT_TAIL_BYTES: usize = 4 * 1024;
-/// Bytes of the browser's own words, told when it fails.
-const MAX_COMPLAINT_BYTES: usize = 2 * 1024;
+/// Bytes of the browser's own words, told when it fails: what it says last is what it failed of.
+const COMPLAINT_HEAD_BYTES: usize = 512;
+const COMPLAINT_TAIL_BYTES: usize = 2 * 1024;
+/// What the browser says, and ends like after any other page, when it has shown a page of its own.
+const NOT_LOADED: &str = "Page load failed: ";
 /// How a browser ends that is not there.
 const NO_BROWSER: i32 = 127;
 const SIDES: std::ops::RangeInclusive<u64> = 200..=4000;
@@ -39,16 +42,29 @@ pub(super) fn parse(fields: &mut Fields) -> Result<Page, Fault> {
     let save_as = fields.optional_text("save_as")?.map(|name| file_name(&name)).transpose()?;
     let side = |number: Option<u64>, usual: u32| number.and_then(|number| u32::try_from(number).ok()).unwrap_or(usual);
     let (width, height) = (fields.integer("width", SIDES)?, fields.integer("height", SIDES)?);
-    let in_outputs = |usual: &str| format!("outputs/{}", save_as.as_deref().unwrap_or(usual));
-    let form = match form.as_str() {
-        "text" => PageForm::Text,
-        "screenshot" => {
-            PageForm::Screenshot { path: in_outputs("page.png"), width: side(width, 1280), height: side(height, 800) }
+    let form = match (form.as_str(), save_as) {
+        ("text", None) => PageForm::Text,
+        ("text", Some(_)) => {
+            return Err(Fault::invalid("save_as: a text is not saved. Leave it out, or write_file it."));
         }
-        "pdf" => PageForm::Pdf { path: in_outputs("page.pdf") },
+        ("screenshot", name) => PageForm::Screenshot {
+            path: in_outputs(name, ".png")?,
+            width: side(width, 1280),
+            height: side(height, 800),
+        },
+        ("pdf", name) => PageForm::Pdf { path: in_outputs(name, ".pdf")? },
         _ => return Err(Fault::invalid("as: must be text, screenshot or pdf. Leave it out for text.")),
     };
     Ok(Page { target, form })
+}
+
+/// Where the page is put. The browser goes by the end of the name.
+fn in_outputs(name: Option<String>, end: &str) -> Result<String, Fault> {
+    let name = name.unwrap_or_else(|| format!("page{end}"));
+    if name.len() > end.len() && name.ends_with(end) {
+        return Ok(format!("outputs/{name}"));
+    }
+    Err(Fault::invalid(format!("save_as: must end in {end}. Give a name such as page{end}.")))
 }
 
 /// A name in `outputs/`.
@@ -113,7 +129,19 @@ async fn open(claim: &Claim, call: &ToolCall, page: &Page, sandbox: &LiveSandbox
     if end.exit != Exit::Code(0) {
         return Ok(program_result(end.exit, document.complaint(), limit));
     }
+    if let Some(why) = document.not_loaded() {
+        let message = format!(
+            "the page was not loaded ({why}): its host does not exist, cannot be reached from the sandbox, or sent no page. \
+             Look at the address, or browse another page."
+        );
+        return Ok(ToolResult::ended(ToolCallState::Failed, "PAGE_NOT_LOADED", message));
+    }
     let path = match &page.form {
+        // Of every page that it has loaded it prints a document.
+        PageForm::Text if document.is_empty() => {
+            let message = format!("the browser printed no document\n{}", document.complaint());
+            return Ok(ToolResult::ended(ToolCallState::Failed, "PAGE_NOT_TAKEN", message));
+        }
         PageForm::Text => return Ok(document.result()),
         PageForm::Screenshot { path, .. } | PageForm::Pdf { path } => path,
     };
@@ -153,17 +181,37 @@ fn is_listed(listed: &str, host: &str) -> bool {
     }
 }
 
+fn why_not_loaded(complaint: &str) -> Option<String> {
+    let (_, why) = complaint.split_once(NOT_LOADED)?;
+    why.split_whitespace().next().map(str::to_owned)
+}
+
 /// The document that the browser prints, and what it says beside.
 #[derive(Default)]
 struct Document(Mutex<Printed>);
 
-#[derive(Default)]
 struct Printed {
     document: String,
-    complaint: String,
+    complaint: CappedOutput,
+}
+
+impl Default for Printed {
+    fn default() -> Self {
+        let complaint = CappedOutput::new(COMPLAINT_HEAD_BYTES, COMPLAINT_TAIL_BYTES);
+        Self { document: String::new(), complaint }
+    }
 }
 
 impl Document {
+    fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).document.is_empty()
+    }
+
+    /// The browser's name for what kept it from the page.
+    fn not_loaded(&self) -> Option<String> {
+        why_not_loaded(&self.complaint())
+    }
+
     fn result(&self) -> ToolResult {
         let printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = CappedOutput::new(TEXT_HEAD_BYTES, TEXT_TAIL_BYTES);
@@ -177,7 +225,7 @@ impl Document {
     }
 
     fn complaint(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).complaint.clone()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).complaint.text()
     }
 }
 
@@ -185,12 +233,15 @@ impl Document {
 impl OutputSink for Document {
     async fn output(&self, stream: OutputStream, text: &str) {
         let mut printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (kept, most) = match stream {
-            OutputStream::Stdout => (&mut printed.document, MAX_DOCUMENT_BYTES),
-            OutputStream::Stderr => (&mut printed.complaint, MAX_COMPLAINT_BYTES),
-        };
-        let room = most.saturating_sub(kept.len());
-        kept.push_str(&text[..text.floor_char_boundary(room)]);
+        match stream {
+            OutputStream::Stdout => {
+                let room = MAX_DOCUMENT_BYTES.saturating_sub(printed.document.len());
+                printed.document.push_str(&text[..text.floor_char_boundary(room)]);
+            }
+            OutputStream::Stderr => {
+                printed.complaint.push(text);
+            }
+        }
     }
 }
 
@@ -222,11 +273,23 @@ mod tests {
             r#"{"url":"https://a/ b"}"#,
             r#"{"path":"../a"}"#,
             r#"{"path":"a","as":"gif"}"#,
-            r#"{"path":"a","save_as":"b/c"}"#,
+            r#"{"path":"a","as":"pdf","save_as":"b/c.pdf"}"#,
+            r#"{"path":"a","save_as":"c.txt"}"#,
+            r#"{"path":"a","as":"screenshot","save_as":"page"}"#,
+            r#"{"path":"a","as":"screenshot","save_as":"page.pdf"}"#,
+            r#"{"path":"a","as":"pdf","save_as":".pdf"}"#,
             r#"{"path":"a","width":5}"#,
         ] {
             assert!(parsed(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_browser_says_why_there_is_no_page() {
+        let noise = "[1:2:ERROR:bus.cc:405] no bus\n";
+        assert_eq!(why_not_loaded(noise), None);
+        let said = format!("{noise}[3:3:ERROR:handler.cc:403] Page load failed: net::ERR_NAME_NOT_RESOLVED\n{noise}");
+        assert_eq!(why_not_loaded(&said).as_deref(), Some("net::ERR_NAME_NOT_RESOLVED"));
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn browser() -> Contract {
             "url": text("Web address, http or https; or path in its place"),
             "path": text("HTML file below /workspace; or url in its place"),
             "as": {"type": "string", "enum": ["text", "screenshot", "pdf"], "description": "What to take; text when left out"},
-            "save_as": text("Name of the file in outputs/; page.png or page.pdf when left out"),
+            "save_as": text("Name of the file in outputs/ for a screenshot (.png) or PDF (.pdf); page.png or page.pdf when left out"),
             "width": number(200, Some(4000), "Width of the window; 1280 when left out"),
             "height": number(200, Some(4000), "Height of the window; 800 when left out"),
         }),

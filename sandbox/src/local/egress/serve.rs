@@ -77,7 +77,7 @@ async fn answer(egress: &Egress, mut stream: TcpStream) {
     };
     match reach(egress, &wanted).await {
         Ok(origin) => exchange(egress, client, origin, wanted, wish).await,
-        Err(reason) => deny(egress, &mut client, wish, Refusal::because(reason)).await,
+        Err(reason) => deny(egress, &mut client, wish, Refusal::because(reason).to(&head)).await,
     }
 }
 
@@ -150,14 +150,22 @@ impl Refusal {
         };
         Self { status, reason, message }
     }
+
+    /// As the sender of this request takes it. A browser shows a message as if it were the page; without one it says that it
+    /// has none.
+    fn to(self, head: &Head) -> Self {
+        let is_for_page = head.all("upgrade-insecure-requests").next().is_some();
+        if is_for_page { Self { message: "", ..self } } else { self }
+    }
 }
 
 async fn deny(egress: &Egress, client: &mut Client<'_>, wish: Wish, refusal: Refusal) {
     egress.attempts.add(wish, Some(refusal.reason));
+    let line_end = if refusal.message.is_empty() { "" } else { "\n" };
     let text = format!(
-        "HTTP/1.1 {}\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nx-vitrine-egress: {}\r\nconnection: close\r\n\r\n{}\n",
+        "HTTP/1.1 {}\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nx-vitrine-egress: {}\r\nconnection: close\r\n\r\n{}{line_end}",
         refusal.status,
-        refusal.message.len() + 1,
+        refusal.message.len() + line_end.len(),
         refusal.reason.text(),
         refusal.message
     );
