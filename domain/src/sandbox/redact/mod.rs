@@ -1,9 +1,9 @@
 //! A Redactor takes secrets out of whatever comes back from a sandbox, in plain text and in the usual encodings.
 //!
-//! It finds a secret as it is, percent-encoded, JSON-escaped, as base64 at any of its three alignments and in both
-//! alphabets, and as hexadecimal; the long ones also when they are wrapped into lines. Text comes in pieces, cut anywhere:
-//! only what may be the begin of a secret is held back. It is no barrier against a program that hides what it prints;
-//! that no secret reaches a program without need is the business of the profile.
+//! It finds a secret as it is and in other letter case, percent-encoded, JSON-escaped, as base64 at any of its three
+//! alignments and in both alphabets, and as hexadecimal; the long ones also when they are wrapped into lines. Text comes in
+//! pieces, cut anywhere: only what may be the begin of a secret is held back. It is no barrier against a program that hides
+//! what it prints; that no secret reaches a program without need is the business of the profile.
 
 mod needle;
 mod output;
@@ -53,15 +53,6 @@ impl Redactor {
     /// that reads it from a file often drops the line end.
     pub fn add(&mut self, name: &str, secret: &str) {
         let secret = secret.trim();
-        let lower = secret.to_lowercase();
-        if lower != secret {
-            // A name of a host is told in lower case.
-            self.look_for(name, &lower);
-        }
-        self.look_for(name, secret);
-    }
-
-    fn look_for(&mut self, name: &str, secret: &str) {
         let needle = Needle::new(name, secret);
         if secret.is_empty() || self.needles.contains(&needle) {
             return;

@@ -10,6 +10,8 @@ const TELLING_CHARS: usize = 8;
 /// Bytes of the longest way to write a character, and of the longest line end.
 const LONGEST_CHARACTER: usize = 12;
 const LONGEST_LINE_END: usize = 4;
+/// Blanks that a line may begin with, as they do where encoded text stands in YAML or in code.
+const MAX_INDENT: usize = 32;
 
 /// What begins at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,23 +54,27 @@ pub(super) struct Needle {
 struct Form {
     characters: Vec<char>,
     alphabet: Alphabet,
+    first: Bytes,
+    second: Bytes,
 }
+
+/// Bytes that may stand in a place: most of a text is passed over by a look at these.
+type Bytes = [bool; 256];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Alphabet {
     Plain,
-    /// Either alphabet, and line ends anywhere.
+    /// Either alphabet, and line ends anywhere, with the indent of the next line.
     Base64,
-    /// Either case, and line ends anywhere.
+    /// Either case, and line ends anywhere, with the indent of the next line.
     Hex,
 }
 
 impl Needle {
     pub fn new(name: &str, secret: &str) -> Self {
-        let plain = Form { characters: secret.chars().collect(), alphabet: Alphabet::Plain };
-        let encoded = |text: String, alphabet| Form { characters: text.chars().collect(), alphabet };
-        let base64 = (0..3).map(|before| encoded(inner_base64(secret, before), Alphabet::Base64));
-        let hex = encoded(HEXLOWER.encode(secret.as_bytes()), Alphabet::Hex);
+        let plain = Form::new(secret, Alphabet::Plain);
+        let base64 = (0..3).map(|before| Form::new(&inner_base64(secret, before), Alphabet::Base64));
+        let hex = Form::new(&HEXLOWER.encode(secret.as_bytes()), Alphabet::Hex);
         let forms = std::iter::once(plain).chain(base64).chain([hex]).filter(|form| !form.characters.is_empty());
         Self { mark: format!("[redacted: {name}]"), forms: forms.collect() }
     }
@@ -76,20 +82,13 @@ impl Needle {
     /// Tells every byte that a match may begin with.
     pub fn begins(&self, mut tell: impl FnMut(u8)) {
         for form in &self.forms {
-            // An escape may stand for any character.
-            tell(b'%');
-            tell(b'\\');
-            for byte in 0..=u8::MAX {
-                if form.characters.first().is_some_and(|first| form.alphabet.is_begun_by(*first, byte)) {
-                    tell(byte);
-                }
-            }
+            (0..=u8::MAX).filter(|byte| form.first[usize::from(*byte)]).for_each(&mut tell);
         }
     }
 
     pub fn reach(&self) -> usize {
         let longest = self.forms.iter().map(|form| form.characters.len()).max().unwrap_or(0);
-        longest * (LONGEST_CHARACTER + LONGEST_LINE_END)
+        longest * (LONGEST_CHARACTER + LONGEST_LINE_END + MAX_INDENT)
     }
 
     pub fn probe(&self, bytes: &[u8], at: usize) -> Probe<'_> {
@@ -107,8 +106,36 @@ fn inner_base64(secret: &str, before: usize) -> String {
 }
 
 impl Form {
+    fn new(text: &str, alphabet: Alphabet) -> Self {
+        let characters: Vec<char> = text.chars().collect();
+        let at = |place: usize| {
+            let character = characters.get(place).copied();
+            std::array::from_fn(|byte| match (u8::try_from(byte), character) {
+                // An escape may stand for any character.
+                (Ok(b'%' | b'\\'), _) => true,
+                (Ok(b'\n' | b'\r'), _) if place > 0 && alphabet != Alphabet::Plain => true,
+                (Ok(byte), Some(character)) => alphabet.is_begun_by(character, byte),
+                // Whatever follows a form of one character.
+                (_, None) => true,
+                (Err(_), _) => false,
+            })
+        };
+        Self { first: at(0), second: at(1), characters, alphabet }
+    }
+
+    /// Whether the first two bytes leave it open that the form begins here.
+    fn may_begin(&self, bytes: &[u8]) -> bool {
+        let Some((first, rest)) = bytes.split_first() else { return true };
+        let is_character = first.is_ascii() && !matches!(first, b'%' | b'\\');
+        let is_second = |byte: &u8| self.second[usize::from(*byte)];
+        self.first[usize::from(*first)] && (!is_character || rest.first().is_none_or(is_second))
+    }
+
     /// Follows every way in which the bytes may spell the form.
     fn probe<'a>(&self, bytes: &[u8], at: usize, mark: &'a str) -> Probe<'a> {
+        if !self.may_begin(&bytes[at..]) {
+            return Probe::Nothing;
+        }
         let mut places = vec![at];
         let mut begun_with = None;
         for (index, character) in self.characters.iter().enumerate() {
@@ -124,7 +151,7 @@ impl Form {
                 if index > 0 && self.alphabet != Alphabet::Plain {
                     for line_end in LINE_ENDS {
                         match overlap(line_end, &bytes[place..]) {
-                            Overlap::Whole => step(place + line_end.len()),
+                            Overlap::Whole => step(behind_indent(bytes, place + line_end.len())),
                             Overlap::Cut if place < bytes.len() => begun_with = begun_with.max(Some(index)),
                             Overlap::Cut | Overlap::None => {}
                         }
@@ -152,6 +179,12 @@ impl Form {
     }
 }
 
+/// The place at which a line has its first character that is no blank.
+fn behind_indent(bytes: &[u8], line: usize) -> usize {
+    let blanks = bytes[line..].iter().take(MAX_INDENT).take_while(|byte| matches!(byte, b' ' | b'\t'));
+    line + blanks.count()
+}
+
 /// How a character may stand at the begin of some bytes.
 struct Reading {
     /// Length of each spelling that is there: as it is, percent-encoded, escaped in two ways.
@@ -166,8 +199,8 @@ impl Alphabet {
             (Self::Plain, ' ') => matches!(byte, b' ' | b'+'),
             (Self::Base64, '+') => matches!(byte, b'+' | b'-'),
             (Self::Base64, '/') => matches!(byte, b'/' | b'_'),
-            (Self::Plain | Self::Base64, _) => byte == first_byte(character),
-            (Self::Hex, _) => byte.eq_ignore_ascii_case(&first_byte(character)),
+            (Self::Base64, _) => byte == first_byte(character),
+            (Self::Plain | Self::Hex, _) => byte.eq_ignore_ascii_case(&first_byte(character)),
         }
     }
 
@@ -177,8 +210,9 @@ impl Alphabet {
             (Self::Plain, ' ') => Some('+'),
             (Self::Base64, '+') => Some('-'),
             (Self::Base64, '/') => Some('_'),
-            (Self::Hex, letter) => Some(letter.to_ascii_uppercase()),
-            (Self::Plain | Self::Base64, _) => None,
+            // The name of a host is told in lower case, whatever a program wrote.
+            (Self::Plain | Self::Hex, letter) => Some(other_case(letter)),
+            (Self::Base64, _) => None,
         };
         let mut note = |slot: usize, overlap: Overlap, length: usize| match overlap {
             Overlap::Whole => reading.lengths[slot] = Some(length),
@@ -190,7 +224,7 @@ impl Alphabet {
             let utf8 = spelled.encode_utf8(&mut buffer).as_bytes();
             note(0, overlap(utf8, bytes), utf8.len());
             // `+` stands for a space only as it is.
-            if self != Self::Plain || spelled == character {
+            if self != Self::Plain || character != ' ' || spelled == character {
                 note(1, overlap_ignoring_case(&percent(utf8), bytes), utf8.len() * 3);
             }
         }
@@ -203,6 +237,10 @@ impl Alphabet {
         }
         reading
     }
+}
+
+const fn other_case(letter: char) -> char {
+    if letter.is_ascii_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() }
 }
 
 fn first_byte(character: char) -> u8 {

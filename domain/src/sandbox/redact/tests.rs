@@ -53,16 +53,17 @@ fn spelled(secret: &str, way: usize, before: &str) -> String {
         6 => base64,
         7 => BASE64URL_NOPAD.encode(format!("{before}{secret}").as_bytes()),
         8 => base64.as_bytes().chunks(7).map(|line| String::from_utf8_lossy(line).into_owned() + "\n").collect(),
-        9 => HEXLOWER.encode(secret.as_bytes()),
+        9 => base64.as_bytes().chunks(7).map(|line| format!("\n  \t{}", String::from_utf8_lossy(line))).collect(),
+        11 => HEXLOWER.encode(secret.as_bytes()),
         10 => HEXUPPER.encode(secret.as_bytes()),
         _ => component(&base64),
     }
 }
-const WAYS: usize = 12;
+const WAYS: usize = 13;
 
 /// Whether somebody who reads the text can say the secret.
 fn tells(text: &str, secret: &str) -> bool {
-    let flat: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+    let flat: String = text.lines().map(str::trim_start).collect();
     let decoded: String = url::form_urlencoded::parse(format!("a={flat}").as_bytes()).map(|(_, value)| value).collect();
     let hex = HEXLOWER.encode(secret.as_bytes());
     let core = |before: usize| {
