@@ -13,6 +13,7 @@
 //! - [`leftovers`]: what a server has left on its host.
 //! - [`mariadb`]: a database server for tests with several replicas.
 //! - [`replicas`]: two servers on one database.
+//! - [`tool_bench`]: an agent that has every tool, and what became of its calls.
 //! - [`random`]: numbers that are the same in each run.
 
 pub mod agents;
@@ -29,6 +30,7 @@ pub mod python;
 pub mod random;
 pub mod replicas;
 pub mod stored;
+pub mod tool_bench;
 
 /// What a test says when something that must work does not.
 pub type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use e2e::Result;
-use e2e::agents::{AgentSpec, Remote, create, profile_on, project, remote_profile};
+use e2e::agents::{AgentSpec, Remote, create, profile_on, project};
 use e2e::books::{self, Books};
 use e2e::client::{Client, text};
 use e2e::follow::Follower;
@@ -18,14 +18,44 @@ const SEED: u64 = 20_261_130;
 /// The reaper compares within a minute.
 const COMPARED_WITHIN: Duration = Duration::from_secs(100);
 
-fn shell(command: &str) -> Value {
-    json!([{ "tool": "run_shell", "arguments": { "command": command } }])
+/// The time limits of a profile.
+struct Limits {
+    command_timeout_ms: u32,
+    ttl_seconds: u32,
 }
 
-fn options(data_dir: &std::path::Path) -> ServerOptions {
-    let mut options = ServerOptions::new(data_dir);
-    options.environment = vec![("VITRINE_LEASE_SECONDS".to_owned(), "3".to_owned())];
-    options
+const ROOMY: Limits = Limits { command_timeout_ms: 60_000, ttl_seconds: 600 };
+
+/// A server whose agent's sandboxes live on a runtime that is a process of its own.
+struct Stage {
+    _dir: tempfile::TempDir,
+    runtime: SandboxRuntime,
+    options: ServerOptions,
+    server: Server,
+    key: String,
+    client: Client,
+    agent: String,
+}
+
+impl Stage {
+    async fn set(Limits { command_timeout_ms, ttl_seconds }: Limits) -> Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let runtime = SandboxRuntime::start(dir.path())?;
+        let mut options = ServerOptions::new(&dir.path().join("data"));
+        options.environment = vec![("VITRINE_LEASE_SECONDS".to_owned(), "3".to_owned())];
+        let server = Server::start(&options)?;
+        let key = server.api_key.clone().ok_or("no key")?;
+        let client = server.client(&key)?;
+        let remote = Remote { url: &runtime.url, api_key: &runtime.api_key, command_timeout_ms, ttl_seconds };
+        let profile = profile_on(&client, &project(&client).await?, "elsewhere", &remote).await?;
+        let spec = AgentSpec { sandbox_profile: Some(profile), ..AgentSpec::new("crasher", "tools").with_sandbox() };
+        let agent = create(&client, &spec).await?;
+        Ok(Self { _dir: dir, runtime, options, server, key, client, agent })
+    }
+}
+
+fn shell(command: &str) -> Value {
+    json!([{ "tool": "run_shell", "arguments": { "command": command } }])
 }
 
 async fn status(client: &Client, id: &str) -> Result<String> {
@@ -49,15 +79,7 @@ async fn until_none_is_left(runtime: &SandboxRuntime, client: &Client, execution
 /// Row F46 of the cases.
 #[tokio::test(flavor = "multi_thread")]
 async fn crashes_of_the_server_leave_no_sandbox_on_one_that_survives_them() -> Result {
-    let dir = tempfile::tempdir()?;
-    let runtime = SandboxRuntime::start(dir.path())?;
-    let options = options(&dir.path().join("data"));
-    let mut server = Server::start(&options)?;
-    let key = server.api_key.clone().ok_or("no key")?;
-    let mut client = server.client(&key)?;
-    let profile = remote_profile(&client, &project(&client).await?, "elsewhere", &runtime).await?;
-    let spec = AgentSpec { sandbox_profile: Some(profile), ..AgentSpec::new("survivor", "tools").with_sandbox() };
-    let agent = create(&client, &spec).await?;
+    let Stage { _dir, runtime, options, mut server, key, mut client, agent } = Stage::set(ROOMY).await?;
     let calls: Vec<_> = (0..3 * KILLS).map(|turn| shell(&format!("echo {turn} > f; sleep 0.4; cat f"))).collect();
     let task = json!({ "calls": calls, "answer": "Done." }).to_string();
     let mut executions = Vec::new();
@@ -100,15 +122,7 @@ async fn crashes_of_the_server_leave_no_sandbox_on_one_that_survives_them() -> R
 /// A create whose answer was lost may come through after somebody looked. What is not ours is left alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sandbox_that_is_there_again_is_removed_and_a_foreign_one_is_not() -> Result {
-    let dir = tempfile::tempdir()?;
-    let runtime = SandboxRuntime::start(dir.path())?;
-    let options = options(&dir.path().join("data"));
-    let server = Server::start(&options)?;
-    let key = server.api_key.clone().ok_or("no key")?;
-    let client = server.client(&key)?;
-    let profile = remote_profile(&client, &project(&client).await?, "elsewhere", &runtime).await?;
-    let spec = AgentSpec { sandbox_profile: Some(profile), ..AgentSpec::new("ghost", "tools").with_sandbox() };
-    let agent = create(&client, &spec).await?;
+    let Stage { _dir, runtime, options, server, client, agent, .. } = Stage::set(ROOMY).await?;
     let task = json!({ "calls": [shell("echo once")], "answer": "Done." }).to_string();
     let id = client.start(&agent, &task, "ghost").await?;
     let ended = client.ended(&id).await?;
@@ -137,16 +151,8 @@ async fn a_sandbox_that_is_there_again_is_removed_and_a_foreign_one_is_not() -> 
 /// The time to live runs out while no worker is there: the next claim says so, and goes on with the files.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_time_to_live_that_ran_out_while_nobody_followed_is_told_and_the_files_are_there() -> Result {
-    let dir = tempfile::tempdir()?;
-    let runtime = SandboxRuntime::start(dir.path())?;
-    let options = options(&dir.path().join("data"));
-    let server = Server::start(&options)?;
-    let key = server.api_key.clone().ok_or("no key")?;
-    let client = server.client(&key)?;
-    let remote = Remote { url: &runtime.url, api_key: &runtime.api_key, command_timeout_ms: 600_000, ttl_seconds: 60 };
-    let profile = profile_on(&client, &project(&client).await?, "brief", &remote).await?;
-    let spec = AgentSpec { sandbox_profile: Some(profile), ..AgentSpec::new("brief", "tools").with_sandbox() };
-    let agent = create(&client, &spec).await?;
+    let Stage { _dir, runtime, options, server, key, client, agent } =
+        Stage::set(Limits { command_timeout_ms: 600_000, ttl_seconds: 60 }).await?;
     let calls = [
         shell("echo kept > kept.txt; touch /tmp/mark"),
         shell("echo began; sleep 500"),

@@ -1,88 +1,10 @@
 //! What an agent's tools do in a real sandbox: files, searches, the environment of programs, names of every kind.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use e2e::Result;
-use e2e::agents::{AgentSpec, create};
-use e2e::client::{Client, text};
+use e2e::client::text;
 use e2e::follow::{Follower, whole_log};
-use e2e::process::{Server, ServerOptions};
-use serde_json::{Value, json};
-
-/// A server and an agent with every tool.
-struct Bench {
-    _data: tempfile::TempDir,
-    server: Server,
-    client: Client,
-    agent: String,
-    started: AtomicU32,
-}
-
-impl Bench {
-    async fn start() -> Result<Self> {
-        let data = tempfile::tempdir()?;
-        let server = Server::start(&ServerOptions::new(&data.path().join("data")))?;
-        let client = server.client(server.api_key.as_deref().ok_or("no API key at the first start")?)?;
-        let mut spec = AgentSpec::new("worker", "tools").with_sandbox();
-        spec.tools.push("browse".to_owned());
-        let agent = create(&client, &spec).await?;
-        Ok(Self { _data: data, server, client, agent, started: AtomicU32::new(0) })
-    }
-
-    /// Runs these groups of calls one group after another, those of a group side by side.
-    async fn run(&self, groups: Value) -> Result<Ran> {
-        let task = json!({ "calls": groups, "answer": "done" }).to_string();
-        let key = self.started.fetch_add(1, Ordering::Relaxed);
-        let execution = self.client.start(&self.agent, &task, &key.to_string()).await?;
-        let state = self.client.ended(&execution).await?;
-        assert_eq!(state["answer"], "done", "{state}");
-        let iterations = state["iterations"]["nodes"].as_array().ok_or("no iterations")?;
-        let calls = iterations.iter().filter_map(|iteration| iteration["toolCalls"].as_array()).flatten().cloned();
-        Ok(Ran { calls: calls.collect(), execution, state })
-    }
-
-    /// The events of this kind.
-    async fn events(&self, ran: &Ran, kind: &str) -> Result<Vec<Value>> {
-        let log = whole_log(&self.client, &ran.execution).await?;
-        let events = log.iter().map(|event| serde_json::from_str(&event.payload));
-        let events = events.collect::<std::result::Result<Vec<Value>, _>>()?;
-        Ok(events.into_iter().filter(|event| event["kind"] == kind).collect())
-    }
-
-    /// A file that an event names, and its bytes.
-    async fn file(&self, event: &Value) -> Result<(Value, Vec<u8>)> {
-        let document = "query F($id: ID!) { node(id: $id) { ... on Artifact { name byteSize sha256 downloadUrl } } }";
-        let id = event["artifactId"].as_str().ok_or_else(|| format!("no file in {event}"))?;
-        let file = self.client.query(document, json!({ "id": id })).await?["node"].take();
-        let bytes = self.client.download(&text(&file, "/downloadUrl")?).await?;
-        Ok((file, bytes))
-    }
-
-    fn stop(self) -> Result {
-        assert!(self.server.stop()?.success());
-        Ok(())
-    }
-}
-
-struct Ran {
-    execution: String,
-    calls: Vec<Value>,
-    state: Value,
-}
-
-impl Ran {
-    fn result(&self, call: usize) -> &str {
-        self.calls.get(call).and_then(|call| call["result"].as_str()).unwrap_or("no result")
-    }
-
-    fn code(&self, call: usize) -> &str {
-        self.calls.get(call).and_then(|call| call["error"]["code"].as_str()).unwrap_or("no error")
-    }
-}
-
-fn call(tool: &str, arguments: Value) -> Value {
-    json!({ "tool": tool, "arguments": arguments })
-}
+use e2e::tool_bench::{Bench, call};
+use serde_json::json;
 
 #[tokio::test]
 async fn a_link_is_not_edited_in_the_place_of_what_it_leads_to() -> Result {
@@ -118,7 +40,7 @@ const UNUSABLE: &[(&str, &str, &str, &str)] = &[
     ("write_file", "zero", "NOT_A_FILE", "zero is a link"),
     ("write_file", "pipe/x", "NOT_A_DIRECTORY", "pipe is a special file, and pipe/x cannot lie in it"),
     ("write_file", "locked/new", "PATH_NOT_ACCESSIBLE", "locked/new cannot be written"),
-    ("write_file", "broken/new", "PATH_NOT_ACCESSIBLE", "or a link on the way leads nowhere"),
+    ("write_file", "broken/new", "PATH_NOT_ACCESSIBLE", "a link on the way leads nowhere"),
     ("edit_file", "dir", "NOT_A_FILE", "dir is a directory"),
     ("edit_file", "closed", "PATH_NOT_ACCESSIBLE", "closed cannot be edited"),
     ("list_files", "file", "NOT_A_DIRECTORY", "file is a file; read it with read_file"),
@@ -217,6 +139,10 @@ async fn files_are_written_read_edited_listed_and_searched() -> Result {
             [call("run_shell", json!({ "command": "stat -c '%a' src/app/main.py; cat src/app/main.py" }))],
             [call("list_files", json!({ "path": "nowhere" }))],
             [call("read_file", json!({ "path": "src" }))],
+            [call("write_file", json!({ "path": "./src/app/main.py", "content": "again\n" }))],
+            [call("run_shell", json!({ "command": "stat -c '%a' src/app/main.py src/lib.rs; cat src/app/main.py" }))],
+            [call("run_shell", json!({ "command": "mkdir odd; touch \"$(printf 'odd/two\\nlines  7')\"" }))],
+            [call("list_files", json!({ "path": "odd" }))],
         ]))
         .await?;
     assert_eq!(ran.result(0), "Wrote 46 bytes to src/app/main.py.");
@@ -237,10 +163,12 @@ async fn files_are_written_read_edited_listed_and_searched() -> Result {
     );
     assert_eq!(ran.result(14), "(no line matches)\n[not searched, being binary: data/bin]");
     assert_eq!(ran.result(15), "src/lib.rs:1:fn main() {}");
-    // An edit keeps the mode and every other byte.
+    // An edit keeps the mode and every other byte; a file that is written anew keeps its mode.
     assert_eq!(ran.result(16), "750\ndef main():\n    log('1')\n    log('two')\n");
     assert_eq!(ran.code(17), "DIRECTORY_NOT_FOUND");
     assert_eq!(ran.calls[18]["state"], "FAILED");
+    assert_eq!(ran.result(20), "750\n644\nagain\n");
+    assert_eq!(ran.result(22), "odd/two\\nlines  7  0");
     bench.stop()
 }
 

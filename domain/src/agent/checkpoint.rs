@@ -33,8 +33,6 @@ pub(super) struct Workspace {
     manifest: Manifest,
     /// The files of the live sandbox that were read or written, by path.
     known: BTreeMap<String, Known>,
-    /// What the newest checkpoint leaves out.
-    left_out: LeftOut,
 }
 
 /// A file as it was when it was listed.
@@ -79,14 +77,12 @@ impl Plan {
         let mut plan = Self::default();
         let mut bytes_left = MAX_TOTAL_BYTES;
         for entry in entries {
-            let has_name = can_be_asked_for(&entry.path);
             match entry.kind {
-                EntryKind::Directory if has_name && plan.directories.len() < MAX_FILES => {
+                EntryKind::Directory if plan.directories.len() < MAX_FILES => {
                     plan.directories.push(KeptDirectory { path: entry.path, mode: entry.mode });
                 }
                 EntryKind::File
-                    if has_name
-                        && plan.kept.len() + plan.to_read.len() < MAX_FILES
+                    if plan.kept.len() + plan.to_read.len() < MAX_FILES
                         && entry.byte_size <= MAX_FILE_BYTES.min(bytes_left) =>
                 {
                     bytes_left -= entry.byte_size;
@@ -96,8 +92,8 @@ impl Plan {
                     }
                 }
                 EntryKind::Hidden => plan.left_out.secret += 1,
-                EntryKind::Directory | EntryKind::File | EntryKind::Link | EntryKind::Special => {
-                    plan.left_out.unfit += 1;
+                EntryKind::Directory | EntryKind::File | EntryKind::Link | EntryKind::Special | EntryKind::Unnamed => {
+                    plan.left_out.unfit += 1
                 }
             }
         }
@@ -112,43 +108,43 @@ pub(crate) async fn take(claim: &Claim, sandbox: &LiveSandbox) -> Option<Event> 
         return None;
     }
     let mut workspace = claim.sandbox.workspace.lock().await;
-    let (before, told) = (workspace.checkpoint.clone(), workspace.left_out);
-    let after = match keep(claim, sandbox, &mut workspace).await {
-        Ok(checkpoint) => checkpoint,
+    let before = workspace.checkpoint.clone();
+    let (after, left_out) = match keep(claim, sandbox, &mut workspace).await {
+        Ok(kept) => kept,
         // It was stopped meanwhile.
         Err(_) if claim.signal.cause().is_some() => return None,
         Err(missed) => {
             tracing::warn!(execution.id = %claim.execution.id, error = &missed as &dyn std::error::Error, "workspace was not kept");
             let manifest = before.as_ref().and_then(|before| before.manifest.clone());
-            WorkspaceCheckpoint { manifest, left_out: 0, is_stale: true }
+            (WorkspaceCheckpoint { manifest, left_out: 0, is_stale: true }, LeftOut::default())
         }
     };
     let is_told = |checkpoint: &WorkspaceCheckpoint| (checkpoint.left_out, checkpoint.is_stale);
-    let is_news = is_told(&after) != before.as_ref().map_or((0, false), is_told) || workspace.left_out != told;
-    claim.sandbox.set_checkpoint(&mut workspace, after.clone());
-    is_news.then(|| warning(&after, workspace.left_out)).flatten()
+    let is_news = is_told(&after) != before.as_ref().map_or((0, false), is_told);
+    let warning = is_news.then(|| warning(after.is_stale, left_out)).flatten();
+    claim.sandbox.set_checkpoint(&mut workspace, after);
+    warning
 }
 
-fn warning(checkpoint: &WorkspaceCheckpoint, left_out: LeftOut) -> Option<Event> {
-    let mut message = match (checkpoint.is_stale, left_out) {
-        (true, _) => {
-            "The workspace could not be read: if the sandbox is lost, what was changed in it since is lost.".to_owned()
-        }
-        (false, LeftOut { unfit: 0, secret: 0 }) => return None,
-        (false, LeftOut { unfit: 0, .. }) => String::new(),
-        (false, LeftOut { unfit, .. }) => format!(
+fn warning(is_stale: bool, LeftOut { unfit, secret }: LeftOut) -> Option<Event> {
+    let mut sentences = Vec::new();
+    if is_stale {
+        let stale = "The workspace could not be read: if the sandbox is lost, what was changed in it since is lost.";
+        sentences.push(stale.to_owned());
+    }
+    if unfit > 0 {
+        sentences.push(format!(
             "If the sandbox is lost, {unfit} entries of the workspace are lost: kept are directories and regular \
              files, at most {MAX_FILES} of each, {} MiB a file, {} MiB together.",
             MAX_FILE_BYTES >> 20,
             MAX_TOTAL_BYTES >> 20
-        ),
-    };
-    if !checkpoint.is_stale && left_out.secret > 0 {
-        let gap = if message.is_empty() { "" } else { " " };
-        let secret = left_out.secret;
-        message.push_str(&format!("{gap}Not kept, since each holds a credential's value: {secret} entries."));
+        ));
     }
-    Some(Event::WarningRaised { code: "WORKSPACE_NOT_KEPT".to_owned(), message })
+    if secret > 0 {
+        sentences.push(format!("Not kept, since each holds a credential's value: {secret} entries."));
+    }
+    let code = "WORKSPACE_NOT_KEPT".to_owned();
+    (!sentences.is_empty()).then(|| Event::WarningRaised { code, message: sentences.join(" ") })
 }
 
 /// Why a workspace was not kept, or not put back.
@@ -162,7 +158,11 @@ pub(super) enum Missed {
     Stopped,
 }
 
-async fn keep(claim: &Claim, sandbox: &LiveSandbox, workspace: &mut Workspace) -> Result<WorkspaceCheckpoint, Missed> {
+async fn keep(
+    claim: &Claim,
+    sandbox: &LiveSandbox,
+    workspace: &mut Workspace,
+) -> Result<(WorkspaceCheckpoint, LeftOut), Missed> {
     let listed_at = claim.ports.clock.now();
     let listing = claim.ports.sandboxes.list_workspace(&claim.call_context(), sandbox).await?;
     if listing.is_cut {
@@ -200,8 +200,8 @@ async fn keep(claim: &Claim, sandbox: &LiveSandbox, workspace: &mut Workspace) -
     };
     workspace.note(read_now, listed_at);
     workspace.manifest = manifest;
-    workspace.left_out = left_out;
-    Ok(WorkspaceCheckpoint { manifest: Some(name), left_out: left_out.unfit + left_out.secret, is_stale: false })
+    let total = left_out.unfit + left_out.secret;
+    Ok((WorkspaceCheckpoint { manifest: Some(name), left_out: total, is_stale: false }, left_out))
 }
 
 impl Workspace {
@@ -299,18 +299,13 @@ async fn restore_file(claim: &Claim, sandbox: &LiveSandbox, file: &KeptFile) -> 
     is_put_back(claim.ports.sandboxes.restore_file(&claim.call_context(), sandbox, file, bytes).await)
 }
 
-/// What a server does not take is missing, and costs nothing else.
+/// A path that the server does not take is missing, and costs nothing else.
 fn is_put_back(restored: Result<(), SandboxError>) -> Result<bool, Missed> {
     match restored {
         Ok(()) => Ok(true),
-        Err(error) if error.sandbox_lost => Err(error.into()),
-        Err(_) => Ok(false),
+        Err(error) if error.code == SandboxError::PATH_NOT_ACCESSIBLE => Ok(false),
+        Err(error) => Err(error.into()),
     }
-}
-
-/// Whether servers take the path. A name that is no UTF-8 arrives with the replacement character, and `$` is replaced by them.
-fn can_be_asked_for(path: &str) -> bool {
-    !path.contains(|c: char| c == char::REPLACEMENT_CHARACTER || c == '$' || c.is_control())
 }
 
 /// Notes that these files were just written, so that they are not read again.
@@ -390,14 +385,11 @@ mod tests {
             entry("link", EntryKind::Link, 1, 1),
             entry("[redacted: TOKEN]", EntryKind::Hidden, 1, 1),
             entry("large", EntryKind::File, MAX_FILE_BYTES + 1, 1),
-            entry("bad\u{fffd}", EntryKind::File, 1, 1),
-            // Names that frameworks use, and servers do not take.
-            entry("$id", EntryKind::Directory, 0, 1),
-            entry("$id/page", EntryKind::File, 1, 1),
+            entry("$id", EntryKind::Unnamed, 1, 1),
         ];
         entries.extend((0..10).map(|n| entry(&format!("full{n}"), EntryKind::File, MAX_FILE_BYTES, 1)));
         let plan = Plan::of(entries, &BTreeMap::new());
-        assert_eq!((plan.to_read.len(), plan.left_out), (8, LeftOut { unfit: 5 + 2, secret: 1 }));
+        assert_eq!((plan.to_read.len(), plan.left_out), (8, LeftOut { unfit: 3 + 2, secret: 1 }));
         let many = (0..=MAX_FILES).map(|n| entry(&format!("{n}"), EntryKind::File, 0, 1)).collect();
         assert_eq!(Plan::of(many, &BTreeMap::new()).left_out, LeftOut { unfit: 1, secret: 0 });
     }

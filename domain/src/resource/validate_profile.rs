@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::image_name::is_image_name;
 use super::sandbox::{SandboxNetwork, SandboxProfileSpec};
 use crate::error::InvalidInput;
+use crate::sandbox::LONGEST_TTL;
 
 const MEBIBYTE: u64 = 1024 * 1024;
 /// The fewest processes with which a program of every language starts. Four stand around each program and keep what it
@@ -45,7 +46,7 @@ pub(super) fn profile(spec: &SandboxProfileSpec) -> Vec<InvalidInput> {
         ("memoryBytes", spec.memory_bytes, 16 * MEBIBYTE, 1024 * 1024 * MEBIBYTE),
         ("diskBytes", spec.disk_bytes, MEBIBYTE, 1024 * 1024 * MEBIBYTE),
         ("pids", u64::from(spec.pids), u64::from(MIN_PIDS), 32_768),
-        ("ttlSeconds", u64::from(spec.ttl_seconds), 60, 86_400),
+        ("ttlSeconds", u64::from(spec.ttl_seconds), 60, LONGEST_TTL.as_secs()),
         ("commandTimeoutMs", u64::from(spec.command_timeout_ms), 100, 3_600_000),
     ];
     let mut faults: Vec<_> = ranges

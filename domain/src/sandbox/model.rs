@@ -344,9 +344,9 @@ impl SandboxError {
 
     /// The image does not have a program that is needed.
     pub fn image_lacks(program: &str) -> Self {
+        let image = if program == "chromium" { "vitrine/browser" } else { "vitrine/code" };
         let message = format!(
-            "the image of the sandbox profile has no {program} that runs; choose an image that has it, such as \
-             vitrine/code, or vitrine/browser for chromium"
+            "the image of the sandbox profile has no {program} that runs; choose an image that has it, such as {image}"
         );
         Self { code: "spec_refused", message, sandbox_lost: false }
     }

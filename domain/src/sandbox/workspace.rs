@@ -30,6 +30,8 @@ pub enum EntryKind {
     Special,
     /// Anything whose name holds a credential's value: its path is told without it.
     Hidden,
+    /// Anything whose name, or that of a directory above it, the sandbox's server does not take.
+    Unnamed,
 }
 
 impl EntryKind {
@@ -41,6 +43,7 @@ impl EntryKind {
             Self::Link => "a link",
             Self::Special => "a special file",
             Self::Hidden => "an entry whose name holds a credential's value",
+            Self::Unnamed => "an entry whose name the sandbox's server does not take",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Sample values: ids that count up, and rows with every column set.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,7 +25,7 @@ use crate::ids::{
 use crate::model_call::{CallState, FinishReason, ModelCall, RequestedToolCall, SentMessages};
 use crate::money::{NanoUsd, Price, TokenUsage};
 use crate::price_table::PriceStore;
-use crate::resource::{ResourceStore, SandboxNetwork, SandboxRoute, SandboxTier, SecureRuntime};
+use crate::resource::{ResourceStore, SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime};
 use crate::sandbox::{IssuedCredential, Sandbox, SandboxState, SandboxTarget, WorkspaceCheckpoint};
 use crate::tool_call::{SideEffect, ToolCall, ToolCallState};
 
@@ -347,6 +348,26 @@ impl Samples {
     pub fn commit(&self, fence: Fence, count: u64, changes: Vec<Change>) -> Commit {
         let segment = (count > 0).then(|| self.segment(fence.next_sequence, count, "text"));
         Commit { fence, progress: None, changes, segment }
+    }
+}
+
+/// A profile with room for a program, and nothing beside that.
+pub fn plain_profile(connection_id: ResourceId) -> SandboxProfileSpec {
+    SandboxProfileSpec {
+        connection_id,
+        image: "vitrine/code".to_owned(),
+        cpu_millis: 1000,
+        memory_bytes: 1 << 28,
+        disk_bytes: 1 << 26,
+        pids: 64,
+        ttl_seconds: 600,
+        idle_ttl_seconds: None,
+        network: SandboxNetwork::None,
+        network_hosts: Vec::new(),
+        user: None,
+        environment: BTreeMap::new(),
+        credentials: Vec::new(),
+        command_timeout_ms: 60_000,
     }
 }
 

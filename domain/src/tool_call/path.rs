@@ -9,9 +9,9 @@ const MAX_NAME_BYTES: usize = 255;
 
 const INVALID_PATH: &str = "INVALID_PATH";
 
-/// A file's path below `/workspace`, as a model gives it: `src/a.py` and `/workspace/src/a.py` are the same.
+/// A file's path below `/workspace`, as a model gives it: `src/a.py`, `./src/a.py` and `/workspace/src/a.py` are the same.
 pub(super) fn file_path(field: &str, path: &str) -> Result<String, Fault> {
-    let below = path.strip_prefix("/workspace/").unwrap_or(path);
+    let below = path.strip_prefix("/workspace/").or_else(|| path.strip_prefix("./")).unwrap_or(path);
     check(field, below)?;
     Ok(below.to_owned())
 }
@@ -71,11 +71,11 @@ mod tests {
         ] {
             assert_eq!(file_path("path", name), Ok(name.to_owned()));
             assert_eq!(file_path("path", &format!("/workspace/{name}")), Ok(name.to_owned()));
+            assert_eq!(file_path("path", &format!("./{name}")), Ok(name.to_owned()));
         }
         let long = format!("{}.txt", "a".repeat(252));
-        for name in
-            ["", "..", "a/../b", "/etc/passwd", "a\0b", "a\nb", &long, "a//b", "./a", "a/", "a$HOME", "/workspace"]
-        {
+        let out_of_it = ["..", "a/../b", "./../b", ".//a", "/etc/passwd", "/workspace"];
+        for name in out_of_it.into_iter().chain(["", "a\0b", "a\nb", &long, "a//b", "a/./b", "a/", "a$HOME"]) {
             let fault = file_path("path", name).unwrap_err();
             assert_eq!(fault.code, INVALID_PATH, "{name:?}");
             assert!(fault.message.starts_with("path: must "), "{}", fault.message);
@@ -87,7 +87,9 @@ mod tests {
         for root in ["", ".", "/workspace", "/workspace/", "./"] {
             assert_eq!(directory_path("path", root), Ok(String::new()), "{root:?}");
         }
-        assert_eq!(directory_path("path", "src/"), Ok("src".to_owned()));
+        for directory in ["src/", "./src", "./src/"] {
+            assert_eq!(directory_path("path", directory), Ok("src".to_owned()), "{directory}");
+        }
         for out in ["/", "/etc", "..", "../workspace"] {
             assert!(directory_path("path", out).is_err(), "{out}");
         }

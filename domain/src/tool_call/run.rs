@@ -17,10 +17,10 @@ use crate::execution::{Change, StopCause, StopCode};
 use crate::ids::ToolCallId;
 use crate::loop_guard::{Outcome, with_warning};
 use crate::model_call::run::millis;
+use crate::resource::MIN_PIDS;
 use crate::sandbox::{LiveSandbox, SandboxError};
 
-/// Processes and threads that a program may need, with those that carry its output; and what a browser may need.
-const PIDS_OF_PROGRAM: u32 = 16;
+/// Processes and threads that a browser may need.
 const PIDS_OF_BROWSER: u32 = 256;
 /// Calls that run side by side at most, however many processes the sandbox may have.
 const MOST_AT_ONCE: u32 = 8;
@@ -51,7 +51,7 @@ pub async fn run_all(claim: &Claim, planned: Vec<Planned>) -> Result<Vec<(ToolCa
 fn at_once(claim: &Claim, planned: &[Planned]) -> usize {
     let pinned = claim.pinned.get().and_then(|pinned| pinned.sandbox.as_ref());
     let needs_browser = |planned: &Planned| matches!(planned.todo, Todo::Do(Invocation::Browse(_)));
-    let share = if planned.iter().any(needs_browser) { PIDS_OF_BROWSER } else { PIDS_OF_PROGRAM };
+    let share = if planned.iter().any(needs_browser) { PIDS_OF_BROWSER } else { MIN_PIDS };
     let most = pinned.map_or(MOST_AT_ONCE, |sandbox| (sandbox.profile.pids / share).clamp(1, MOST_AT_ONCE));
     usize::try_from(most).unwrap_or(1)
 }

@@ -14,27 +14,7 @@ use super::plan::{Server, plan};
 use crate::Result;
 use crate::process::wait_for;
 
-/// Several times what a whole plan takes.
-const LONGEST: Duration = Duration::from_secs(150);
-
-/// The client that is this project's.
-const OWN: &str = "adapter";
-
-/// A driver that did not come to its end.
-#[derive(Debug)]
-struct StoodStill {
-    client: &'static str,
-    /// The last line that it wrote.
-    behind: String,
-}
-
-impl std::fmt::Display for StoodStill {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the driver of {} stood still behind {}", self.client, self.behind)
-    }
-}
-
-impl std::error::Error for StoodStill {}
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// A program and its arguments.
 #[derive(Debug, Clone)]
@@ -73,21 +53,10 @@ impl Report {
 }
 
 impl Driver {
-    /// Performs the operations; fails unless each of them was answered. A foreign client that stood still is told and
-    /// begins once more: what it waits for is its own. Ours has no second try.
+    /// Performs the operations; fails unless each of them was answered.
     pub fn perform(&self, server: &Server, operations: &[Value]) -> Result<Report> {
-        match self.attempt(server, operations, 1) {
-            Err(error) if self.client != OWN && error.is::<StoodStill>() => {
-                writeln!(std::io::stdout(), "{error}; once more")?;
-                self.attempt(server, operations, 2)
-            }
-            performed => performed,
-        }
-    }
-
-    fn attempt(&self, server: &Server, operations: &[Value], number: u32) -> Result<Report> {
         // Not only the client's name: what a run has left that was killed must not be seen by the next.
-        let mark = format!("{}-{number}-{}", self.client, std::process::id());
+        let mark = format!("{}-{}", self.client, std::process::id());
         let plan = plan(server, &mark, operations);
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
@@ -106,12 +75,9 @@ impl Driver {
         let status = end_of(&mut child);
         let lines = stdout.join().map_err(|_| "a reader failed")??;
         let complaint = stderr.join().map_err(|_| "a reader failed")??;
-        if status.is_err() {
-            let behind = lines.lines().last().unwrap_or("the start").chars().take(200).collect();
-            return Err(Box::new(StoodStill { client: self.client, behind }));
-        }
         if !status.as_ref().is_ok_and(std::process::ExitStatus::success) {
-            return Err(format!("the driver of {} failed: {status:?}\n{complaint}", self.client).into());
+            let behind = lines.lines().last().unwrap_or("no operation");
+            return Err(format!("the driver of {} failed behind {behind}: {status:?}\n{complaint}", self.client).into());
         }
         self.read(&lines, &mark, server, operations)
     }

@@ -1,7 +1,5 @@
 //! The Cast is the agent of a stage and what it uses, each with one published version.
 
-use std::collections::BTreeMap;
-
 use domain::access::{Action, Grant, ServiceIdentity};
 use domain::budget::{Limits, WarningLevels};
 use domain::clock::Timestamp;
@@ -10,9 +8,9 @@ use domain::ids::{PrincipalId, ResourceId, VersionId};
 use domain::money::{NanoUsd, Price};
 use domain::resource::{
     AgentSpec, LoopPolicy, ModelProtocol, ModelSpec, NewVersion, PriceVersion, Resource, SandboxConnectionSpec,
-    SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime, Spec, VersionState,
+    SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime, Spec, VersionState,
 };
-use domain::testing::{Home, Ports as Stores, Samples};
+use domain::testing::{Home, Ports as Stores, Samples, plain_profile};
 
 /// One dollar a million tokens in, two out.
 pub const PRICE: Price = Price {
@@ -127,22 +125,7 @@ pub fn model_spec(samples: &Samples) -> ModelSpec {
 }
 
 fn profile_spec(connection_id: ResourceId, place: Place) -> SandboxProfileSpec {
-    SandboxProfileSpec {
-        connection_id,
-        image: "vitrine/code".to_owned(),
-        cpu_millis: 1000,
-        memory_bytes: 1 << 28,
-        disk_bytes: 1 << 26,
-        pids: 64,
-        ttl_seconds: 600,
-        idle_ttl_seconds: None,
-        network: SandboxNetwork::None,
-        network_hosts: Vec::new(),
-        user: None,
-        environment: BTreeMap::new(),
-        credentials: Vec::new(),
-        command_timeout_ms: place.command_timeout_ms,
-    }
+    SandboxProfileSpec { command_timeout_ms: place.command_timeout_ms, ..plain_profile(connection_id) }
 }
 
 pub async fn add(stores: &Stores, samples: &Samples, home: &Home, slug: &str, spec: Spec) -> (ResourceId, VersionId) {

@@ -8,6 +8,7 @@ use time::OffsetDateTime;
 
 use super::clients::SandboxManager;
 use super::failure::failure;
+use super::workspace::can_be_asked_for;
 use crate::opensandbox::{Download, Error, FileInfo, FileKind, Sandbox};
 
 const OUTPUTS: &str = "/workspace/outputs";
@@ -72,9 +73,7 @@ fn why_refused(file: &FileInfo, name: &str) -> Option<WhyRefused> {
         FileKind::Symlink => Some(WhyRefused::Link),
         FileKind::Other => Some(WhyRefused::Special),
         FileKind::File | FileKind::Directory => {
-            // A name that is no UTF-8 arrives with the replacement character in it; `$` would be replaced by the server.
-            let is_bad = |c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER || c == '$';
-            name.chars().any(is_bad).then_some(WhyRefused::Name)
+            (!can_be_asked_for(&file.path) || name.contains(char::is_control)).then_some(WhyRefused::Name)
         }
     }
 }

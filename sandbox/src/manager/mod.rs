@@ -43,44 +43,13 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 #[async_trait]
 impl SandboxRuntime for SandboxManager {
     async fn create(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, NotCreated> {
-        self.admit(context.principal.tenant_id, &request.target).map_err(NotCreated::nothing_made)?;
-        let client = self.client(&request.target).await.map_err(NotCreated::nothing_made)?;
-        let label = label(request.id).map_err(NotCreated::nothing_made)?;
-        let create = request::create(request, label.clone()).map_err(NotCreated::nothing_made)?;
-        let within = READY_WITHIN.min(context.time_left);
-        let making = async {
-            // Nothing is asked for where the server is none that is known.
-            client.server_kind().await.map_err(|error| NotCreated::nothing_made(failure(&error)))?;
-            Ok::<_, NotCreated>(client.create_ready(&create, within).await)
-        };
-        let Some(made) = context.cancel.run_until_cancelled(making).await else {
-            // What becomes of the request is seen by whoever looks for the label.
+        let made = context.cancel.run_until_cancelled(Box::pin(self.make(context, request))).await;
+        made.unwrap_or_else(|| {
+            // What becomes of the request is seen by whoever looks for its label.
+            self.forget(request.id);
             let error = failure::unavailable("stopped before it was made".to_owned());
-            return Err(NotCreated { error, may_exist: true });
-        };
-        let sandbox = match made? {
-            Ok(sandbox) => sandbox,
-            Err(Error::OutcomeUnknown { .. }) => {
-                let found = client.find_by_label(&label).await.map_err(|error| failure(&error))?;
-                let found = found.into_iter().next().ok_or_else(request::lost)?;
-                let sandbox = client.attach(found.id).map_err(|error| failure(&error))?;
-                sandbox.wait_ready(within).await.map_err(|error| failure(&error))?;
-                sandbox
-            }
-            Err(error) => return Err(NotCreated { error: failure(&error), may_exist: may_exist(&error) }),
-        };
-        let info = sandbox.info().await.map_err(|error| failure(&error))?;
-        let live = request::live(request, &info);
-        self.remember(request.id, sandbox.clone(), &info);
-        match self.check(request, &create, &sandbox).await {
-            Ok(()) => Ok(live),
-            Err(error) => {
-                // Nobody will use it; what is not seen to be gone here is removed by the reaper.
-                self.forget(request.id);
-                sandbox.destroy().await.map_err(|error| failure(&error))?;
-                Err(NotCreated::nothing_made(error))
-            }
-        }
+            Err(NotCreated { error, may_exist: true })
+        })
     }
 
     async fn execute(
@@ -272,6 +241,39 @@ impl SandboxRuntime for SandboxManager {
 }
 
 impl SandboxManager {
+    async fn make(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, NotCreated> {
+        self.admit(context.principal.tenant_id, &request.target).map_err(NotCreated::nothing_made)?;
+        let client = self.client(&request.target).await.map_err(NotCreated::nothing_made)?;
+        let label = label(request.id).map_err(NotCreated::nothing_made)?;
+        let create = request::create(request, label.clone()).map_err(NotCreated::nothing_made)?;
+        let within = READY_WITHIN.min(context.time_left);
+        // Nothing is asked for where the server is none that is known.
+        client.server_kind().await.map_err(|error| NotCreated::nothing_made(failure(&error)))?;
+        let sandbox = match client.create_ready(&create, within).await {
+            Ok(sandbox) => sandbox,
+            Err(Error::OutcomeUnknown { .. }) => {
+                let found = client.find_by_label(&label).await.map_err(|error| failure(&error))?;
+                let found = found.into_iter().next().ok_or_else(request::lost)?;
+                let sandbox = client.attach(found.id).map_err(|error| failure(&error))?;
+                sandbox.wait_ready(within).await.map_err(|error| failure(&error))?;
+                sandbox
+            }
+            Err(error) => return Err(NotCreated { error: failure(&error), may_exist: may_exist(&error) }),
+        };
+        let info = sandbox.info().await.map_err(|error| failure(&error))?;
+        let live = request::live(request, &info);
+        self.remember(request.id, sandbox.clone(), &info);
+        match self.check(request, &create, &sandbox).await {
+            Ok(()) => Ok(live),
+            Err(error) => {
+                // Nobody will use it; what is not seen to be gone here is removed by the reaper.
+                self.forget(request.id);
+                sandbox.destroy().await.map_err(|error| failure(&error))?;
+                Err(NotCreated::nothing_made(error))
+            }
+        }
+    }
+
     /// Looks, before anything runs in it, whether a new sandbox is what was asked for.
     async fn check(
         &self,

@@ -153,7 +153,7 @@ pub(super) fn refused(code: &'static str, why: &str) -> SandboxError {
 #[cfg(test)]
 mod tests {
     use domain::ids::ResourceId;
-    use domain::testing::plain_target;
+    use domain::testing::{plain_profile, plain_target};
 
     use super::*;
 
@@ -166,22 +166,8 @@ mod tests {
     ) -> Result<Option<NetworkPolicy>, &'static str> {
         let plain = plain_target(tier, "https://sandboxes.example");
         let target = SandboxTarget { secure_runtime: runtime, egress, ..plain };
-        let profile = SandboxProfileSpec {
-            connection_id: ResourceId::from_bits(1),
-            image: "vitrine/code".to_owned(),
-            cpu_millis: 1000,
-            memory_bytes: 1,
-            disk_bytes: 1,
-            pids: 1,
-            ttl_seconds: 60,
-            idle_ttl_seconds: None,
-            network,
-            network_hosts: vec!["api.example.com".to_owned()],
-            user: None,
-            environment: BTreeMap::new(),
-            credentials: Vec::new(),
-            command_timeout_ms: 1,
-        };
+        let network_hosts = vec!["api.example.com".to_owned()];
+        let profile = SandboxProfileSpec { network, network_hosts, ..plain_profile(ResourceId::from_bits(1)) };
         policy(&target, &profile).map_err(|error| error.code)
     }
 

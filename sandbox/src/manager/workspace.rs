@@ -7,7 +7,7 @@ use domain::clock::Timestamp;
 use domain::sandbox::{EntryKind, KeptDirectory, KeptFile, Listing, SandboxError, WorkspaceEntry};
 
 use super::failure::failure;
-use crate::opensandbox::{ByteRange, Download, Error, FileInfo, FileKind, FileMode, Sandbox, Upload};
+use crate::opensandbox::{ByteRange, Download, Error, FileInfo, FileKind, FileMode, Sandbox, Upload, is_path};
 use crate::runner::WORKSPACE;
 
 /// Deeper than any path of 4096 bytes.
@@ -60,10 +60,7 @@ async fn walk(remote: &Sandbox, path: &str, depth: u32) -> Result<Option<Listing
             }
             Err(error) if is_no_directory(&error) && directory == path => return Ok(None),
             Err(error) if is_no_directory(&error) => {}
-            // The last is a name that no server takes.
-            Err(Error::ServerFailed(_) | Error::ProtocolUnsupported(_) | Error::RequestInvalid(_))
-                if directory != path =>
-            {
+            Err(Error::ServerFailed(_) | Error::ProtocolUnsupported(_)) if directory != path => {
                 listing.unlisted.push(directory);
             }
             Err(error) => return Err(file_failure(&error)),
@@ -102,9 +99,15 @@ pub(super) async fn part(remote: &Sandbox, path: &str, offset: u64, limit: u64) 
     }
 }
 
+/// Whether a path that was listed can be asked for. A name that is no UTF-8 arrives with the replacement character in it.
+pub(super) fn can_be_asked_for(path: &str) -> bool {
+    is_path(path) && !path.contains(char::REPLACEMENT_CHARACTER)
+}
+
 fn described(info: FileInfo) -> Option<WorkspaceEntry> {
     let path = info.path.strip_prefix(WORKSPACE)?.strip_prefix('/')?.to_owned();
     let kind = match info.kind {
+        _ if !can_be_asked_for(&info.path) => EntryKind::Unnamed,
         FileKind::File => EntryKind::File,
         FileKind::Directory => EntryKind::Directory,
         FileKind::Symlink => EntryKind::Link,
@@ -173,7 +176,9 @@ fn is_no_directory(error: &Error) -> bool {
 fn file_failure(error: &Error) -> SandboxError {
     let told = failure(error);
     match told.code {
-        "SANDBOX_FAILED" | "SANDBOX_REJECTED" if error.reply().is_some() => {
+        "SANDBOX_FAILED" | "SANDBOX_REJECTED"
+            if error.reply().is_some() || matches!(error, Error::RequestInvalid(_)) =>
+        {
             let message = "the sandbox does not let this path be used so".to_owned();
             SandboxError { code: SandboxError::PATH_NOT_ACCESSIBLE, message, sandbox_lost: false }
         }
@@ -204,10 +209,26 @@ mod tests {
             assert_eq!((told.code, told.sandbox_lost), (SandboxError::PATH_NOT_ACCESSIBLE, false), "{error}");
             assert!(!told.message.contains("/workspace") && !told.message.contains("os error"), "{}", told.message);
         }
+        let invalid = Error::RequestInvalid("path has a character that it cannot have".to_owned());
+        assert_eq!(file_failure(&invalid).code, SandboxError::PATH_NOT_ACCESSIBLE);
         let full = file_failure(&Error::ServerFailed(reply(500, "RUNTIME_ERROR", "/x: No space left on device")));
         assert!(full.code == "SANDBOX_DISK_FULL" && !full.message.contains("/x"), "{full}");
         let silent = Error::ServerFailed(reply(503, "RUNTIME_ERROR", "the sandbox did not answer"));
         assert!(file_failure(&silent).sandbox_lost);
+    }
+
+    /// Frameworks use such names; the files below them are no less out of reach.
+    #[test]
+    fn what_cannot_be_asked_for_is_listed_as_such() {
+        let kind = |path: &str, kind| {
+            let path = format!("{WORKSPACE}/{path}");
+            described(FileInfo { path, kind, size_bytes: 1, mode: None, modified_at: None }).unwrap().kind
+        };
+        assert_eq!(kind("a\nb", FileKind::File), EntryKind::File);
+        for path in ["$id", "$id/page", "bad\u{fffd}"] {
+            assert_eq!(kind(path, FileKind::File), EntryKind::Unnamed, "{path}");
+            assert_eq!(kind(path, FileKind::Directory), EntryKind::Unnamed, "{path}");
+        }
     }
 
     #[test]

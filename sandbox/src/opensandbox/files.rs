@@ -217,6 +217,12 @@ pub(super) fn with_paths(execd: &Port, segments: &[&str], paths: &[&str]) -> Res
     Ok(url)
 }
 
+/// Whether servers take this path. A `$` in it would be replaced by them.
+#[must_use]
+pub fn is_path(path: &str) -> bool {
+    check_path(path).is_ok()
+}
+
 pub(super) fn check_path(path: &str) -> Result<&str, Error> {
     if !path.starts_with('/') || path.len() > MAX_PATH_BYTES || path.contains(['\0', '$']) {
         return Err(Error::invalid("path is not absolute, is too long, or has a character that it cannot have"));

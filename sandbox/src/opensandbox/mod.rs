@@ -62,7 +62,7 @@ pub use connection::{Connection, Isolation, Plaintext, Route, Sharing, Timeouts}
 pub use egress::{EGRESS_PORT, EgressEnforcement, EgressMode, EgressStatus, PolicyRoute};
 pub use endpoint::Endpoint;
 pub use error::{Change, Deadline, Error, ErrorClass, Reply};
-pub use files::{FileInfo, FileKind, FileMode, Move, Replacement};
+pub use files::{FileInfo, FileKind, FileMode, Move, Replacement, is_path};
 pub use follow::{FollowOutcome, LogPiece, LogSink};
 pub use lifecycle::{
     CreateSandbox, LABEL_KEY, ListFilter, RegistryLogin, SandboxInfo, SandboxLabel, SandboxPage, SandboxState,

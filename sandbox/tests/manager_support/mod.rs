@@ -1,6 +1,5 @@
 //! A manager in front of a real runtime, with one sandbox.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +7,9 @@ use async_trait::async_trait;
 use domain::ctx::Principal;
 use domain::execution::{CallContext, ExecutionRef};
 use domain::ids::{ExecutionId, PrincipalId, ResourceId, SandboxId, TenantId};
-use domain::resource::{SandboxNetwork, SandboxProfileSpec, SandboxTier};
+use domain::resource::{SandboxProfileSpec, SandboxTier};
 use domain::sandbox::{LiveSandbox, SandboxRequest, SandboxRuntime as _};
-use domain::testing::plain_target;
+use domain::testing::{plain_profile, plain_target};
 use sandbox::manager::{LocalTier, SandboxManager};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
@@ -62,22 +61,7 @@ pub fn manager_at(url: &str, key: &str) -> SandboxManager {
 }
 
 pub fn profile() -> SandboxProfileSpec {
-    SandboxProfileSpec {
-        connection_id: ResourceId::from_bits(1),
-        image: "vitrine/code".to_owned(),
-        cpu_millis: 1000,
-        memory_bytes: 1 << 28,
-        disk_bytes: 1 << 26,
-        pids: 64,
-        ttl_seconds: 600,
-        idle_ttl_seconds: None,
-        network: SandboxNetwork::None,
-        network_hosts: Vec::new(),
-        user: None,
-        environment: BTreeMap::new(),
-        credentials: Vec::new(),
-        command_timeout_ms: 600_000,
-    }
+    SandboxProfileSpec { command_timeout_ms: 600_000, ..plain_profile(ResourceId::from_bits(1)) }
 }
 
 pub fn context() -> CallContext {

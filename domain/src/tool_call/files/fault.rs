@@ -14,11 +14,11 @@ impl Hands<'_> {
         if entry.kind == EntryKind::File { Ok(entry) } else { Err(not_a_file(path, entry.kind)) }
     }
 
-    /// Refuses a path at which there is something else than a regular file, or nothing.
-    pub(super) async fn writable(&self, path: &str) -> Result<(), SandboxError> {
+    /// The regular file at a path that is to be written; None when nothing is there.
+    pub(super) async fn writable(&self, path: &str) -> Result<Option<WorkspaceEntry>, SandboxError> {
         match self.entry(path).await? {
             Some(entry) if entry.kind != EntryKind::File => Err(not_a_file(path, entry.kind)),
-            Some(_) | None => Ok(()),
+            found => Ok(found),
         }
     }
 
@@ -30,7 +30,9 @@ impl Hands<'_> {
                 let fix = match entry.kind {
                     EntryKind::File => "read it with read_file, or name the directory that it lies in",
                     EntryKind::Link => "name the directory that it leads to",
-                    EntryKind::Directory | EntryKind::Special | EntryKind::Hidden => "name a directory",
+                    EntryKind::Directory | EntryKind::Special | EntryKind::Hidden | EntryKind::Unnamed => {
+                        "name a directory"
+                    }
                 };
                 fault("NOT_A_DIRECTORY", format!("{path} is {}; {fix}", entry.kind.words()))
             }
@@ -60,8 +62,8 @@ impl Hands<'_> {
             _ => "",
         };
         let message = format!(
-            "{} cannot be {done}: its permissions, or those of a directory on the way, do not allow it, or a link on the \
-             way leads nowhere{many}. Look with list_files, use run_shell, or give another path.",
+            "{} cannot be {done}: its permissions, or those of a directory on the way, do not allow it, a link on the \
+             way leads nowhere, or the sandbox's server does not take the name{many}. Look with list_files, use run_shell, or give another path.",
             shown(path)
         );
         fault(SandboxError::PATH_NOT_ACCESSIBLE, message)
@@ -76,7 +78,7 @@ fn not_a_file(path: &str, kind: EntryKind) -> SandboxError {
     let fix = match kind {
         EntryKind::Directory => "name a file in it; list_files shows what there is",
         EntryKind::Link => "name the file that it leads to; `readlink -f` in run_shell shows it",
-        EntryKind::File | EntryKind::Special | EntryKind::Hidden => "name a regular file",
+        EntryKind::File | EntryKind::Special | EntryKind::Hidden | EntryKind::Unnamed => "name a regular file",
     };
     fault("NOT_A_FILE", format!("{path} is {}; {fix}", kind.words()))
 }

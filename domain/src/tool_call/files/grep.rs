@@ -9,7 +9,7 @@ use super::super::fields::Fields;
 use super::super::model::{ToolCallState, ToolResult};
 use super::super::path::directory_path;
 use super::pattern::{Case, Glob, LinePattern};
-use super::{Hands, Lines, Notes, some_of};
+use super::{Hands, Lines, Notes, on_a_line, some_of};
 use crate::sandbox::{EntryKind, SandboxError, WorkspaceEntry};
 
 const MAX_CONTEXT: u64 = 10;
@@ -129,6 +129,7 @@ impl Search {
         self.matches += matching.len();
         let around = |at: &usize| at.saturating_sub(grep.context)..(at + grep.context + 1).min(count);
         let shown: BTreeSet<usize> = matching.iter().flat_map(around).collect();
+        let path = on_a_line(path);
         let mut last = None;
         for at in shown {
             let is_gap = last.is_some_and(|last| at > last + 1) || (last.is_none() && !self.lines.is_empty());

@@ -5,7 +5,7 @@ use super::super::fields::Fields;
 use super::super::model::ToolResult;
 use super::super::path::directory_path;
 use super::pattern::Glob;
-use super::{Hands, Lines, Notes};
+use super::{Hands, Lines, Notes, on_a_line};
 use crate::sandbox::{EntryKind, SandboxError, WorkspaceEntry};
 
 const MAX_DEPTH: u64 = 32;
@@ -39,11 +39,12 @@ impl ListFiles {
 }
 
 fn line_of(entry: &WorkspaceEntry) -> String {
+    let path = on_a_line(&entry.path);
     match entry.kind {
-        EntryKind::Directory => format!("{}/", entry.path),
-        EntryKind::File => format!("{}  {}", entry.path, entry.byte_size),
-        EntryKind::Link | EntryKind::Special | EntryKind::Hidden => {
-            format!("{}  ({})", entry.path, entry.kind.words())
+        EntryKind::Directory => format!("{path}/"),
+        EntryKind::File => format!("{path}  {}", entry.byte_size),
+        EntryKind::Link | EntryKind::Special | EntryKind::Hidden | EntryKind::Unnamed => {
+            format!("{path}  ({})", entry.kind.words())
         }
     }
 }
@@ -71,6 +72,6 @@ impl FindFiles {
         let (files, notes) = hands.files_below(&self.path).await?;
         let found = files.iter().map(|file| file.path.as_str());
         let found = found.filter(|path| self.pattern.is_match(path, &self.path));
-        Ok(notes.under(Lines::of("files", MAX_ENTRIES, found.map(str::to_owned)).result("(no file matches)")))
+        Ok(notes.under(Lines::of("files", MAX_ENTRIES, found.map(on_a_line)).result("(no file matches)")))
     }
 }

@@ -94,9 +94,14 @@ impl Hands<'_> {
 
     async fn write_new(&self, path: &str, content: &str) -> Result<ToolResult, SandboxError> {
         let _alone = self.write_alone().await;
-        self.writable(path).await?;
         let bytes = Bytes::from(content.to_owned());
-        self.claim.ports.sandboxes.upload(&self.claim.call_context(), self.sandbox, path, bytes).await?;
+        match self.writable(path).await? {
+            // What could be run before can be run afterwards.
+            Some(before) => self.write(path, before.mode, bytes).await?,
+            None => {
+                self.claim.ports.sandboxes.upload(&self.claim.call_context(), self.sandbox, path, bytes).await?;
+            }
+        }
         Ok(ToolResult::succeeded(format!("Wrote {} bytes to {path}.", content.len())))
     }
 
@@ -122,12 +127,16 @@ impl Hands<'_> {
     async fn files_below(&self, path: &str) -> Result<(Vec<WorkspaceEntry>, Notes), SandboxError> {
         let mut listing = self.list(path, ANY_DEPTH).await?;
         let mut notes = Notes::of(&listing);
-        let hidden = listing.entries.iter().filter(|entry| entry.kind == EntryKind::Hidden).count();
-        if hidden > 0 {
-            notes.add(format!("left out, since the name holds a credential's value: {hidden} entries"));
+        for (kind, why) in [
+            (EntryKind::Hidden, "since the name holds a credential's value"),
+            (EntryKind::Unnamed, "since the sandbox's server does not take the name"),
+        ] {
+            let count = listing.entries.iter().filter(|entry| entry.kind == kind).count();
+            if count > 0 {
+                notes.add(format!("left out, {why}: {count} entries"));
+            }
         }
-        let has_name = |entry: &WorkspaceEntry| !entry.path.contains(char::REPLACEMENT_CHARACTER);
-        listing.entries.retain(|entry| entry.kind == EntryKind::File && has_name(entry));
+        listing.entries.retain(|entry| entry.kind == EntryKind::File);
         Ok((listing.entries, notes))
     }
 
@@ -172,9 +181,15 @@ impl Notes {
     }
 }
 
+/// A path for a line of a result: what would end the line, or act on a terminal, is shown as an escape.
+fn on_a_line(path: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    path.chars().map(escaped).collect()
+}
+
 /// The first of these names, and how many more there are.
 fn some_of(names: &[String]) -> String {
-    let named = names.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let named = names.iter().take(MAX_NAMED).map(|name| on_a_line(name)).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(MAX_NAMED) {
         0 => named,
         more => format!("{named} and {more} more"),
@@ -220,6 +235,12 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file's name may hold what looks like another line.
+    #[test]
+    fn a_name_stays_on_its_line() {
+        assert_eq!(on_a_line("a\nb.txt  12\u{1b}[2J报"), "a\\nb.txt  12\\u{1b}[2J报");
+    }
 
     #[test]
     fn lines_are_bounded_in_number_and_in_bytes() {
