@@ -123,7 +123,10 @@ impl SandboxSession {
         claim: &Claim,
         live: &mut Option<(Sandbox, LiveSandbox)>,
     ) -> Result<(LiveSandbox, Option<String>), NoSandbox> {
-        self.settle_taken(claim, live).await?;
+        let pinned = pinned(claim)?;
+        // At every call, also for a sandbox that is there: what was revoked meanwhile is not used any more.
+        authorize(claim, pinned).await?;
+        self.settle_taken(claim, pinned, live).await?;
         let now = claim.ports.clock.now();
         let spoiled = self.row().spoiled;
         let is_over = |row: &Sandbox| row.expires_at.is_some_and(|at| at <= now) || spoiled == Some(row.id);
@@ -133,8 +136,6 @@ impl SandboxSession {
         if let Some((_, sandbox)) = live {
             return Ok((sandbox.clone(), None));
         }
-        let pinned = pinned(claim)?;
-        authorize(claim, pinned).await?;
         let setting = Setting::new(&pinned.profile, self.secrets.clone());
         let (row, sandbox) = create(claim, pinned, setting).await?;
         *live = Some((row, sandbox.clone()));
@@ -152,7 +153,9 @@ impl SandboxSession {
     /// The sandbox of this id, if it was taken over and is still there. Then [`Self::release`] follows.
     pub(crate) async fn taken_over(&self, claim: &Claim, id: SandboxId) -> Result<Option<LiveSandbox>, Halt> {
         let mut live = self.live.lock().await;
-        self.settle_taken(claim, &mut live).await?;
+        let pinned = pinned(claim)?;
+        authorize(claim, pinned).await?;
+        self.settle_taken(claim, pinned, &mut live).await?;
         let found = live.as_ref().filter(|(row, _)| row.id == id).map(|(_, sandbox)| sandbox.clone());
         if found.is_some() {
             self.usage.begin();
@@ -161,7 +164,12 @@ impl SandboxSession {
     }
 
     /// Finds out whether the sandbox that was taken over is still there. Its files are as its commands left them.
-    async fn settle_taken(&self, claim: &Claim, live: &mut Option<(Sandbox, LiveSandbox)>) -> Result<(), Halt> {
+    async fn settle_taken(
+        &self,
+        claim: &Claim,
+        pinned: &PinnedSandbox,
+        live: &mut Option<(Sandbox, LiveSandbox)>,
+    ) -> Result<(), Halt> {
         let Some(mut row) = self.row().taken.clone() else { return Ok(()) };
         let Some(remote_id) = row.remote_id.clone() else {
             // No server ever said that it made it: there is nothing to be used.
@@ -169,8 +177,6 @@ impl SandboxSession {
             row.state = SandboxState::KillPending;
             return save(claim, &row, Vec::new()).await;
         };
-        let pinned = pinned(claim)?;
-        authorize(claim, pinned).await?;
         let sandbox = LiveSandbox {
             id: row.id,
             target: pinned.target.clone(),

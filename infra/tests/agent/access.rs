@@ -2,11 +2,13 @@
 
 use domain::agent::Ended;
 use domain::execution::StopCode;
+use domain::tool_call::ToolCallState::{Failed, Succeeded};
+use futures_util::future::join;
 
 use crate::books::Books;
 use crate::failing_store::{Failpoint, When};
-use crate::played_model::{Turn, note, shell};
-use crate::stage::Stage;
+use crate::played_model::{Then, Turn, note, shell};
+use crate::stage::{Stage, until};
 
 #[tokio::test]
 async fn a_model_that_was_revoked_is_not_called() {
@@ -46,6 +48,26 @@ async fn a_sandbox_profile_that_was_revoked_is_not_used() {
     stage.finish(execution).await;
     let books = Books::closed(&stage, execution).await;
     assert_eq!(books.code(), StopCode::AccessDenied, "{:?}", books.tool_ends());
+    assert!(stage.sandbox.commands("never").is_empty());
+    stage.close().await;
+}
+
+/// The sandbox is there, and was allowed when it was made.
+#[tokio::test]
+async fn a_sandbox_profile_that_is_revoked_in_mid_run_is_used_by_no_further_call() {
+    let stage = Stage::new().await;
+    let held = Turn { then: Then::IsHeld, ..Turn::calls("", vec![shell("echo never")]) };
+    let execution = stage.start(vec![Turn::calls("", vec![shell("echo first")]), held, Turn::answer("Never.")]).await;
+    let claimed = stage.claim(execution).await;
+    let watch = async {
+        until("the first call", async || Books::read(&stage, execution).await.tool_ends().len() == 1).await;
+        stage.revoke_sandbox().await;
+        stage.model.release();
+    };
+    join(stage.run(claimed), watch).await;
+    let books = Books::closed(&stage, execution).await;
+    assert_eq!(books.code(), StopCode::AccessDenied);
+    assert_eq!(books.tool_ends(), [(Succeeded, ""), (Failed, "ACCESS_DENIED")]);
     assert!(stage.sandbox.commands("never").is_empty());
     stage.close().await;
 }

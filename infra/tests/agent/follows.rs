@@ -2,7 +2,6 @@
 //! follows them to their end, and nobody sees a byte twice or misses one.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::agent::Ended;
 use domain::artifact::StoredText;
@@ -17,7 +16,7 @@ use crate::failing_store::{Failpoint, When};
 use crate::failpoints::sweep;
 use crate::mariadb;
 use crate::played_model::{Turn, shell};
-use crate::stage::{Place, Scene, Stage};
+use crate::stage::{Place, Scene, Stage, until};
 use crate::step::{Fuse, Step};
 use crate::steps::{finish_and_check, live_until_lost, runtime};
 
@@ -49,16 +48,6 @@ async fn until_at_the_gate(stage: &Stage, execution: ExecutionRef, programs: usi
         stage.sandbox.commands("gate").len() == programs && going_on(stage, execution).await == programs
     })
     .await;
-}
-
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    for _ in 0..1000 {
-        if is_so().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("waited, but not: {what}");
 }
 
 #[tokio::test]

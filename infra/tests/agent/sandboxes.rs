@@ -1,7 +1,5 @@
 //! What a sandbox may use and reach, and for how long: credentials, egress, idle time and the quota of the tenant.
 
-use std::time::Duration;
-
 use domain::event::Event;
 use domain::execution::{ExecutionRef, StopCode};
 use domain::ids::ResourceId;
@@ -13,7 +11,7 @@ use serde_json::json;
 
 use crate::books::Books;
 use crate::played_model::{Then, Turn, shell};
-use crate::stage::Stage;
+use crate::stage::{Stage, until};
 
 const SECRET: &str = "hunter2-hunter2-hunter2";
 
@@ -36,16 +34,6 @@ async fn kept(stage: &Stage, execution: ExecutionRef) -> String {
     let books = Books::read(stage, execution).await;
     let log: Vec<_> = books.log.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
     format!("{log:?} {:?} {:?} {:?}", books.transcript, books.asked, stage.artifacts.texts())
-}
-
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    for _ in 0..500 {
-        if is_so().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("not in time: {what}");
 }
 
 #[tokio::test]

@@ -398,6 +398,17 @@ impl Stage {
     }
 }
 
+/// Waits until something is so.
+pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    for _ in 0..1000 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("waited, but not: {what}");
+}
+
 fn stores(shared: &Arc<SqlStore>, clock: &Arc<dyn Clock>) -> Stores {
     Stores {
         executions: shared.clone(),
