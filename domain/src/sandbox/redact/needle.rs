@@ -10,8 +10,8 @@ const TELLING_CHARS: usize = 8;
 /// Bytes of the longest way to write a character, and of the longest line end.
 const LONGEST_CHARACTER: usize = 12;
 const LONGEST_LINE_END: usize = 4;
-/// Blanks that a line may begin with, as they do where encoded text stands in YAML or in code.
-const MAX_INDENT: usize = 32;
+/// Blanks that a line may begin and end with, as they do where encoded text stands in YAML or in code.
+const MAX_BLANKS: usize = 32;
 
 /// What begins at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,9 +64,9 @@ type Bytes = [bool; 256];
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Alphabet {
     Plain,
-    /// Either alphabet, and line ends anywhere, with the indent of the next line.
+    /// Either alphabet, and line ends anywhere, with blanks around them.
     Base64,
-    /// Either case, and line ends anywhere, with the indent of the next line.
+    /// Either case, and line ends anywhere, with blanks around them.
     Hex,
 }
 
@@ -88,7 +88,7 @@ impl Needle {
 
     pub fn reach(&self) -> usize {
         let longest = self.forms.iter().map(|form| form.characters.len()).max().unwrap_or(0);
-        longest * (LONGEST_CHARACTER + LONGEST_LINE_END + MAX_INDENT)
+        longest * (LONGEST_CHARACTER + LONGEST_LINE_END + 2 * MAX_BLANKS)
     }
 
     pub fn probe(&self, bytes: &[u8], at: usize) -> Probe<'_> {
@@ -113,7 +113,7 @@ impl Form {
             std::array::from_fn(|byte| match (u8::try_from(byte), character) {
                 // An escape may stand for any character.
                 (Ok(b'%' | b'\\'), _) => true,
-                (Ok(b'\n' | b'\r'), _) if place > 0 && alphabet != Alphabet::Plain => true,
+                (Ok(b'\n' | b'\r' | b' ' | b'\t'), _) if place > 0 && alphabet != Alphabet::Plain => true,
                 (Ok(byte), Some(character)) => alphabet.is_begun_by(character, byte),
                 // Whatever follows a form of one character.
                 (_, None) => true,
@@ -139,6 +139,16 @@ impl Form {
         let mut places = vec![at];
         let mut begun_with = None;
         for (index, character) in self.characters.iter().enumerate() {
+            if let [place] = places[..]
+                && let Some(byte) = bytes.get(place).copied().filter(|byte| is_only_itself(*byte))
+            {
+                if !self.alphabet.is_begun_by(*character, byte) {
+                    places.clear();
+                    break;
+                }
+                places[0] += 1;
+                continue;
+            }
             let mut next = Vec::with_capacity(places.len());
             let mut is_cut = false;
             let mut step = |place: usize| {
@@ -149,9 +159,10 @@ impl Form {
             for place in places {
                 step(place);
                 if index > 0 && self.alphabet != Alphabet::Plain {
+                    let line = behind_blanks(bytes, place);
                     for line_end in LINE_ENDS {
-                        match overlap(line_end, &bytes[place..]) {
-                            Overlap::Whole => step(behind_indent(bytes, place + line_end.len())),
+                        match overlap(line_end, &bytes[line..]) {
+                            Overlap::Whole => step(behind_blanks(bytes, line + line_end.len())),
                             Overlap::Cut if place < bytes.len() => begun_with = begun_with.max(Some(index)),
                             Overlap::Cut | Overlap::None => {}
                         }
@@ -179,10 +190,15 @@ impl Form {
     }
 }
 
-/// The place at which a line has its first character that is no blank.
-fn behind_indent(bytes: &[u8], line: usize) -> usize {
-    let blanks = bytes[line..].iter().take(MAX_INDENT).take_while(|byte| matches!(byte, b' ' | b'\t'));
-    line + blanks.count()
+/// The first place that has no blank.
+fn behind_blanks(bytes: &[u8], place: usize) -> usize {
+    let blanks = bytes[place..].iter().take(MAX_BLANKS).take_while(|byte| matches!(byte, b' ' | b'\t'));
+    place + blanks.count()
+}
+
+/// Whether a byte stands for one character and for itself: no escape begins with it, and no line ends there.
+const fn is_only_itself(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'%' | b'\\' | b'+')
 }
 
 /// How a character may stand at the begin of some bytes.
@@ -200,7 +216,7 @@ impl Alphabet {
             (Self::Base64, '+') => matches!(byte, b'+' | b'-'),
             (Self::Base64, '/') => matches!(byte, b'/' | b'_'),
             (Self::Base64, _) => byte == first_byte(character),
-            (Self::Plain | Self::Hex, _) => byte.eq_ignore_ascii_case(&first_byte(character)),
+            (Self::Plain | Self::Hex, _) => byte == first_byte(character) || byte == first_byte(other_case(character)),
         }
     }
 
@@ -239,8 +255,14 @@ impl Alphabet {
     }
 }
 
-const fn other_case(letter: char) -> char {
-    if letter.is_ascii_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() }
+/// The letter in the other case, where that is one letter.
+fn other_case(letter: char) -> char {
+    let (mut upper, mut lower) = (letter.to_uppercase(), letter.to_lowercase());
+    match (upper.next(), upper.next(), lower.next(), lower.next()) {
+        (Some(upper), None, ..) if upper != letter => upper,
+        (.., Some(lower), None) => lower,
+        _ => letter,
+    }
 }
 
 fn first_byte(character: char) -> u8 {

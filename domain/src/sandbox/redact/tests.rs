@@ -53,7 +53,7 @@ fn spelled(secret: &str, way: usize, before: &str) -> String {
         6 => base64,
         7 => BASE64URL_NOPAD.encode(format!("{before}{secret}").as_bytes()),
         8 => base64.as_bytes().chunks(7).map(|line| String::from_utf8_lossy(line).into_owned() + "\n").collect(),
-        9 => base64.as_bytes().chunks(7).map(|line| format!("\n  \t{}", String::from_utf8_lossy(line))).collect(),
+        9 => base64.as_bytes().chunks(7).map(|line| format!(" \n  \t{}", String::from_utf8_lossy(line))).collect(),
         11 => HEXLOWER.encode(secret.as_bytes()),
         10 => HEXUPPER.encode(secret.as_bytes()),
         _ => component(&base64),
@@ -63,7 +63,7 @@ const WAYS: usize = 13;
 
 /// Whether somebody who reads the text can say the secret.
 fn tells(text: &str, secret: &str) -> bool {
-    let flat: String = text.lines().map(str::trim_start).collect();
+    let flat: String = text.lines().map(str::trim).collect();
     let decoded: String = url::form_urlencoded::parse(format!("a={flat}").as_bytes()).map(|(_, value)| value).collect();
     let hex = HEXLOWER.encode(secret.as_bytes());
     let core = |before: usize| {
@@ -160,6 +160,7 @@ fn one_secret_may_begin_with_another() {
 fn a_secret_is_found_in_the_name_of_a_host() {
     let found = redactor("NETsecret-q8W7e6");
     assert_eq!(found.text("netsecret-q8w7e6.evil.test"), "[redacted: TOKEN].evil.test");
+    assert_eq!(redactor("Tür-Öl-9876").text("x TÜR-öL-9876 y"), "x [redacted: TOKEN] y");
 }
 
 #[test]
