@@ -271,11 +271,54 @@ async fn a_page_that_is_not_reached_is_not_taken_for_one() -> Result {
         browse("http://nobody.invalid/", "text"),
         browse("http://nobody.invalid/", "screenshot"),
         browse("https://nobody.invalid/", "pdf"),
+        browse("http://...../", "text"),
+        shell("echo '<script>location=\"http://127.0.0.1:1/\"</script>' > away.html"),
+        json!([{ "tool": "browse", "arguments": { "path": "away.html" } }]),
+        json!([{ "tool": "browse", "arguments": { "path": "away.html", "as": "screenshot" } }]),
     ]);
     let ended = scene.run(&agent, "surf", calls).await?;
-    for call in &tool_calls(&ended)[1..] {
-        assert_eq!((&call["state"], &call["error"]["code"]), (&json!("FAILED"), &json!("PAGE_NOT_LOADED")), "{call}");
-        assert!(text(call, "/result")?.contains("net::ERR_"), "{call}");
+    let calls = tool_calls(&ended);
+    let browsed: Vec<_> = calls.iter().filter(|call| call["tool"] == "browse").collect();
+    assert_eq!(browsed.len(), 7);
+    for call in browsed {
+        let expected =
+            if text(call, "/result")?.contains("does not reach") { "NETWORK_NOT_ALLOWED" } else { "PAGE_NOT_LOADED" };
+        assert_eq!((&call["state"], &call["error"]["code"]), (&json!("FAILED"), &json!(expected)), "{call}");
     }
+    scene.stop()
+}
+
+/// What lies where the picture goes is replaced, or the call says why not; nothing is written through a link.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_takes_the_place_that_was_named_and_no_other() -> Result {
+    const LAY: &str = "echo precious > keep.txt; ln -s ../keep.txt outputs/link.png; mkdir outputs/dir.png; \
+                       mkfifo outputs/pipe.png; echo old > outputs/closed.png; chmod 444 outputs/closed.png; \
+                       echo '<h1>A page</h1>' > page.html";
+    let scene = Scene::set(&[]).await?;
+    let mut spec = AgentSpec::new("painter", "tools").with_sandbox();
+    spec.tools.push("browse".to_owned());
+    let roomy = json!({ "image": "vitrine/browser", "pids": 512, "memoryBytes": "1073741824" });
+    let profile = scene.profile("painter", roomy).await?;
+    let agent = create(&scene.client, &AgentSpec { sandbox_profile: Some(profile), ..spec }).await?;
+    let picture = |name: &str| json!([{ "tool": "browse", "arguments": { "path": "page.html", "as": "screenshot", "save_as": name } }]);
+    let calls = json!([
+        shell(LAY),
+        picture("link.png"),
+        picture("dir.png"),
+        picture("pipe.png"),
+        picture("closed.png"),
+        shell("cat keep.txt; head -c 4 outputs/closed.png | tail -c 3"),
+        shell("rm -r outputs; ln -s /tmp outputs"),
+        picture("elsewhere.png"),
+        shell("rm outputs"),
+        picture("again.png"),
+    ]);
+    let ended = scene.run(&agent, "paint", calls).await?;
+    let calls = tool_calls(&ended);
+    let codes: Vec<_> = calls.iter().map(|call| call["error"]["code"].as_str().unwrap_or("")).collect();
+    let refused = "NOT_A_FILE";
+    assert_eq!(codes, ["", refused, refused, refused, "", "", "", "NOT_A_DIRECTORY", "", ""], "{ended}");
+    assert_eq!(calls[5]["result"], "precious\nPNG");
+    assert!(text(&calls[9], "/result")?.starts_with("Saved outputs/again.png, "), "{}", calls[9]);
     scene.stop()
 }

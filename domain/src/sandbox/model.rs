@@ -161,6 +161,15 @@ pub struct Page {
     pub form: PageForm,
 }
 
+impl Page {
+    /// The exit code where there is no browser.
+    pub const NO_BROWSER: i32 = 127;
+    /// The exit code when the page did not load. The error output says why.
+    pub const NOT_LOADED: i32 = 69;
+    /// The exit code when the page loaded, and what was wanted of it could not be had. The error output says more.
+    pub const NOT_TAKEN: i32 = 70;
+}
+
 /// Where a page is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PageTarget {
@@ -189,6 +198,16 @@ pub enum PageForm {
         /// Where the file goes.
         path: String,
     },
+}
+
+impl PageForm {
+    /// The file that is made; None for a text.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Text => None,
+            Self::Screenshot { path, .. } | Self::Pdf { path } => Some(path),
+        }
+    }
 }
 
 /// How a program ended.

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
+use url::Url;
 
 use super::arguments::Fault;
 use super::collect::Outputs;
@@ -17,19 +18,16 @@ use crate::agent::Claim;
 use crate::resource::SandboxNetwork;
 use crate::sandbox::{Exit, LiveSandbox, OutputSink, OutputStream, Page, PageForm, PageTarget, Program, SandboxError};
 
+/// Where pictures go.
+const OUTPUTS: &str = "outputs";
 const MAX_URL_BYTES: usize = 2048;
 /// Bytes of a page's document that are taken.
 const MAX_DOCUMENT_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes of a page's text that the model gets to read: from the start and from the end.
 const TEXT_HEAD_BYTES: usize = 20 * 1024;
 const TEXT_TAIL_BYTES: usize = 4 * 1024;
-/// Bytes of the browser's own words, told when it fails: what it says last is what it failed of.
-const COMPLAINT_HEAD_BYTES: usize = 512;
-const COMPLAINT_TAIL_BYTES: usize = 2 * 1024;
-/// What the browser says, and ends like after any other page, when it has shown a page of its own.
-const NOT_LOADED: &str = "Page load failed: ";
-/// How a browser ends that is not there.
-const NO_BROWSER: i32 = 127;
+/// Bytes of the browser's own words, told when it fails.
+const MAX_COMPLAINT_BYTES: usize = 2 * 1024;
 const SIDES: std::ops::RangeInclusive<u64> = 200..=4000;
 
 pub(super) fn parse(fields: &mut Fields) -> Result<Page, Fault> {
@@ -69,30 +67,35 @@ fn in_outputs(name: Option<String>, end: &str) -> Result<String, Fault> {
 
 /// A name in `outputs/`.
 fn file_name(name: &str) -> Result<String, Fault> {
-    let name = file_path("save_as", name.strip_prefix("outputs/").unwrap_or(name))?;
+    let fault = |Fault { message, .. }: Fault| {
+        let (rule, _) = message.split_once(". Give").unwrap_or((&message, ""));
+        Fault::invalid(format!("{rule}. Give a name such as page.png; it is put into outputs/."))
+    };
+    let name = file_path("save_as", name.strip_prefix("outputs/").unwrap_or(name)).map_err(fault)?;
     if name.contains('/') {
         return Err(Fault::invalid("save_as: must be a name without a slash. It is put into outputs/."));
     }
     Ok(name)
 }
 
+/// The address as a browser understands it. One that it does not understand it would take for words to search for.
 fn checked_url(url: &str) -> Result<String, Fault> {
-    let is_plain = url.len() <= MAX_URL_BYTES && url.chars().all(|c| !c.is_control() && !c.is_whitespace());
-    if is_plain && host_of(url).is_some() {
-        return Ok(url.to_owned());
+    let parsed = Some(url).filter(|url| url.len() <= MAX_URL_BYTES).and_then(|url| Url::parse(url).ok());
+    let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    let is_plain = |url: &Url| url.username().is_empty() && url.password().is_none();
+    let is_given_so = url.chars().all(|c| !c.is_control() && !c.is_whitespace());
+    match parsed.filter(|url| is_web(url) && is_plain(url) && is_given_so) {
+        Some(url) => Ok(url.into()),
+        None => Err(Fault::invalid(
+            "url: must be an http or https address, with a host and without a user name. Give one such as \
+             https://example.com/a.",
+        )),
     }
-    Err(Fault::invalid(
-        "url: must be an http or https address without a user name. Give one such as https://example.com/a.",
-    ))
 }
 
-/// The host of an http or https address without a user name.
-fn host_of(url: &str) -> Option<&str> {
-    let (scheme, rest) = url.split_once("://")?;
-    let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
-    let authority = rest.split(['/', '?', '#', '\\']).next()?;
-    let host = authority.rsplit_once(':').map_or(authority, |(host, _port)| host);
-    (is_web && !authority.contains('@') && !host.is_empty()).then_some(host)
+/// The host of an address that was checked.
+fn host_of(url: &str) -> Option<String> {
+    Url::parse(url).ok()?.host_str().map(str::to_owned)
 }
 
 pub(super) async fn browse(
@@ -109,8 +112,13 @@ async fn open(claim: &Claim, call: &ToolCall, page: &Page, sandbox: &LiveSandbox
         return Ok(refused);
     }
     let context = claim.call_context();
+    let hands = Hands { claim, sandbox };
     if let PageTarget::File(path) = &page.target {
-        Hands { claim, sandbox }.regular(path).await?;
+        hands.regular(path).await?;
+    }
+    if let Some(path) = page.form.path() {
+        hands.directory_or_nothing(OUTPUTS).await?;
+        hands.writable(path).await?;
     }
     if let (PageTarget::File(path), PageForm::Screenshot { .. } | PageForm::Pdf { .. }) = (&page.target, &page.form)
         && claim.ports.sandboxes.read_file(&context, sandbox, path, MAX_DOCUMENT_BYTES as u64).await?.is_none()
@@ -123,34 +131,27 @@ async fn open(claim: &Claim, call: &ToolCall, page: &Page, sandbox: &LiveSandbox
     let limit = time_limit(claim);
     let program = Program::Browse(page.clone());
     let end = run_lent(claim, call, &program, limit, sandbox, &document).await?;
-    if end.exit == Exit::Code(NO_BROWSER) {
-        return Err(SandboxError::image_lacks("chromium"));
-    }
-    if end.exit != Exit::Code(0) {
-        return Ok(program_result(end.exit, document.complaint(), limit));
-    }
-    if let Some(why) = document.not_loaded() {
-        let message = format!(
-            "the page was not loaded ({why}): its host does not exist, cannot be reached from the sandbox, or sent no page. \
-             Look at the address, or browse another page."
-        );
-        return Ok(ToolResult::ended(ToolCallState::Failed, "PAGE_NOT_LOADED", message));
-    }
-    let path = match &page.form {
-        // Of every page that it has loaded it prints a document.
-        PageForm::Text if document.is_empty() => {
-            let message = format!("the browser printed no document\n{}", document.complaint());
-            return Ok(ToolResult::ended(ToolCallState::Failed, "PAGE_NOT_TAKEN", message));
+    let failed = |code, message: String| Ok(ToolResult::ended(ToolCallState::Failed, code, message));
+    match (end.exit, page.form.path()) {
+        (Exit::Code(0), None) => Ok(document.result()),
+        (Exit::Code(0), Some(path)) => match claim.ports.sandboxes.entry(&context, sandbox, path).await? {
+            Some(file) => Ok(ToolResult::succeeded(format!("Saved {path}, {} bytes.", file.byte_size))),
+            None => failed("PAGE_NOT_TAKEN", format!("the browser made {path}, and it went away")),
+        },
+        (Exit::Code(Page::NO_BROWSER), _) => Err(SandboxError::image_lacks("chromium")),
+        (Exit::Code(Page::NOT_LOADED), _) => {
+            let why = document.complaint();
+            let message = format!(
+                "the page was not loaded ({why}): its host does not exist, cannot be reached from the sandbox, or sent no \
+                 page. Look at the address, or browse another page."
+            );
+            failed("PAGE_NOT_LOADED", message)
         }
-        PageForm::Text => return Ok(document.result()),
-        PageForm::Screenshot { path, .. } | PageForm::Pdf { path } => path,
-    };
-    match claim.ports.sandboxes.entry(&context, sandbox, path).await? {
-        Some(file) => Ok(ToolResult::succeeded(format!("Saved {path}, {} bytes.", file.byte_size))),
-        None => {
-            let message = format!("the browser made no file {path}\n{}", document.complaint());
-            Ok(ToolResult::ended(ToolCallState::Failed, "PAGE_NOT_TAKEN", message))
+        (Exit::Code(_), path) => {
+            let made = path.map_or_else(|| "no document".to_owned(), |path| format!("no file {path}"));
+            failed("PAGE_NOT_TAKEN", format!("the browser made {made}\n{}", document.complaint()))
         }
+        (exit, _) => Ok(program_result(claim, sandbox, exit, document.complaint(), limit)),
     }
 }
 
@@ -158,10 +159,10 @@ async fn open(claim: &Claim, call: &ToolCall, page: &Page, sandbox: &LiveSandbox
 fn refused(claim: &Claim, page: &Page) -> Option<ToolResult> {
     let PageTarget::Url(url) = &page.target else { return None };
     let profile = &claim.pinned.get()?.sandbox.as_ref()?.profile;
-    let host = host_of(url).unwrap_or_default();
+    let host = host_of(url)?;
     let is_reachable = match profile.network {
         SandboxNetwork::None => false,
-        SandboxNetwork::Hosts => profile.network_hosts.iter().any(|listed| is_listed(listed, host)),
+        SandboxNetwork::Hosts => profile.network_hosts.iter().any(|listed| is_listed(listed, &host)),
         // What of it is private is refused on the way.
         SandboxNetwork::Public => true,
     };
@@ -181,37 +182,17 @@ fn is_listed(listed: &str, host: &str) -> bool {
     }
 }
 
-fn why_not_loaded(complaint: &str) -> Option<String> {
-    let (_, why) = complaint.split_once(NOT_LOADED)?;
-    why.split_whitespace().next().map(str::to_owned)
-}
-
 /// The document that the browser prints, and what it says beside.
 #[derive(Default)]
 struct Document(Mutex<Printed>);
 
+#[derive(Default)]
 struct Printed {
     document: String,
-    complaint: CappedOutput,
-}
-
-impl Default for Printed {
-    fn default() -> Self {
-        let complaint = CappedOutput::new(COMPLAINT_HEAD_BYTES, COMPLAINT_TAIL_BYTES);
-        Self { document: String::new(), complaint }
-    }
+    complaint: String,
 }
 
 impl Document {
-    fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).document.is_empty()
-    }
-
-    /// The browser's name for what kept it from the page.
-    fn not_loaded(&self) -> Option<String> {
-        why_not_loaded(&self.complaint())
-    }
-
     fn result(&self) -> ToolResult {
         let printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = CappedOutput::new(TEXT_HEAD_BYTES, TEXT_TAIL_BYTES);
@@ -225,7 +206,7 @@ impl Document {
     }
 
     fn complaint(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).complaint.text()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).complaint.clone()
     }
 }
 
@@ -233,15 +214,12 @@ impl Document {
 impl OutputSink for Document {
     async fn output(&self, stream: OutputStream, text: &str) {
         let mut printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match stream {
-            OutputStream::Stdout => {
-                let room = MAX_DOCUMENT_BYTES.saturating_sub(printed.document.len());
-                printed.document.push_str(&text[..text.floor_char_boundary(room)]);
-            }
-            OutputStream::Stderr => {
-                printed.complaint.push(text);
-            }
-        }
+        let (kept, most) = match stream {
+            OutputStream::Stdout => (&mut printed.document, MAX_DOCUMENT_BYTES),
+            OutputStream::Stderr => (&mut printed.complaint, MAX_COMPLAINT_BYTES),
+        };
+        let room = most.saturating_sub(kept.len());
+        kept.push_str(&text[..text.floor_char_boundary(room)]);
     }
 }
 
@@ -285,14 +263,6 @@ mod tests {
     }
 
     #[test]
-    fn the_browser_says_why_there_is_no_page() {
-        let noise = "[1:2:ERROR:bus.cc:405] no bus\n";
-        assert_eq!(why_not_loaded(noise), None);
-        let said = format!("{noise}[3:3:ERROR:handler.cc:403] Page load failed: net::ERR_NAME_NOT_RESOLVED\n{noise}");
-        assert_eq!(why_not_loaded(&said).as_deref(), Some("net::ERR_NAME_NOT_RESOLVED"));
-    }
-
-    #[test]
     fn a_star_stands_for_every_name_below_and_not_for_the_name() {
         for (listed, host, is) in [
             ("example.com", "Example.com", true),
@@ -307,15 +277,31 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_read_as_a_browser_reads_them() {
-        for (url, host) in [
-            ("https://example.com/a@b", Some("example.com")),
-            ("HTTP://Example.com:80?x", Some("Example.com")),
-            ("https://good.com\\@evil.com/", Some("good.com")),
-            ("https://evil.com@good.com/", None),
-            ("ftp://example.com", None),
+    fn addresses_are_read_as_a_browser_reads_them() {
+        for (url, read, host) in [
+            ("https://example.com/a@b", "https://example.com/a@b", "example.com"),
+            ("HTTP://Example.com:80?x", "http://example.com/?x", "example.com"),
+            ("https://good.com\\@evil.com/", "https://good.com/@evil.com/", "good.com"),
+            ("http://[::1]:8080/", "http://[::1]:8080/", "[::1]"),
+            ("http://0x7f.1/", "http://127.0.0.1/", "127.0.0.1"),
         ] {
-            assert_eq!(host_of(url), host, "{url}");
+            let checked = checked_url(url).unwrap();
+            assert_eq!((checked.as_str(), host_of(&checked).as_deref()), (read, Some(host)), "{url}");
+        }
+        // A browser would ask its search engine for these.
+        for url in [
+            "https://evil.com@good.com/",
+            "ftp://example.com",
+            "http://a.example.org:99999/secret",
+            "http://a<b.example.org/",
+            "http://[zz]/",
+            "https://a.example.org:abc/",
+            "http://%zz/",
+            "http://a^b.org/",
+            "http://a|b/",
+            "http:///",
+        ] {
+            assert!(checked_url(url).is_err(), "{url}");
         }
     }
 }

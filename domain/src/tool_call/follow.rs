@@ -56,7 +56,7 @@ pub(super) async fn begin(
     let id = match claim.ports.sandboxes.start(&context, &of_call(call, sandbox), program, limit).await {
         Ok(Start::Started(id)) => id,
         Ok(Start::NotStarted(why)) => {
-            let result = program_result(Exit::NotStarted(why), String::new(), limit);
+            let result = program_result(claim, sandbox, Exit::NotStarted(why), String::new(), limit);
             return Ok((result, Outputs::default()));
         }
         Err(error) => return Ok(conclude(claim, call, sandbox, true, (Err(error), Outputs::default())).await),
@@ -135,7 +135,7 @@ async fn follow(
         claim.sandbox.give_up(claim, sandbox.id).await.map_err(Unfinished::LeftOpen)?;
     }
     let EndedOutput { text, truncated, lossy, outputs } = output.inner.ended(call).await;
-    let result = ToolResult { truncated, lossy, ..program_result(exit, text, limit) };
+    let result = ToolResult { truncated, lossy, ..program_result(claim, sandbox, exit, text, limit) };
     Ok(conclude(claim, call, sandbox, true, (Ok(result), outputs)).await)
 }
 

@@ -49,7 +49,8 @@ pub(super) async fn run_program(
             outputs.last_words.push(event);
         }
     }
-    (Ok(ToolResult { truncated, lossy, ..program_result(end.exit, text, timeout) }), outputs)
+    let result = program_result(claim, sandbox, end.exit, text, timeout);
+    (Ok(ToolResult { truncated, lossy, ..result }), outputs)
 }
 
 /// Runs a program with the credentials of the profile, and tells what it tried to reach. A sandbox in which something of
@@ -79,7 +80,13 @@ pub(super) fn time_limit(claim: &Claim) -> Duration {
     configured.map_or(DEFAULT_TIMEOUT, |sandbox| Duration::from_millis(sandbox.profile.command_timeout_ms.into()))
 }
 
-pub(super) fn program_result(exit: Exit, text: String, timeout: Duration) -> ToolResult {
+pub(super) fn program_result(
+    claim: &Claim,
+    sandbox: &LiveSandbox,
+    exit: Exit,
+    text: String,
+    timeout: Duration,
+) -> ToolResult {
     let ended = |state, code: &str, message: String| {
         let result = ToolResult::ended(state, code, message);
         ToolResult { text: format!("{text}\n[{}]", result.text), ..result }
@@ -99,11 +106,15 @@ pub(super) fn program_result(exit: Exit, text: String, timeout: Duration) -> Too
         ),
         Exit::Interrupted => ended(ToolCallState::Cancelled, "CANCELLED", "stopped with the execution".to_owned()),
         Exit::NotStarted(why) => ended(ToolCallState::Failed, "EXEC_FAILED", why),
-        Exit::Unknown => ended(
-            ToolCallState::Interrupted,
-            "INTERRUPTED",
-            "the connection to the sandbox broke; the program may have run in part".to_owned(),
-        ),
+        Exit::Unknown => {
+            let is_over = sandbox.expires_at.is_some_and(|at| at <= claim.ports.clock.now());
+            let why = if is_over {
+                "the time to live of the sandbox ran out while it ran"
+            } else {
+                "the connection to the sandbox broke"
+            };
+            ended(ToolCallState::Interrupted, "INTERRUPTED", format!("{why}; the program may have run in part"))
+        }
     }
 }
 

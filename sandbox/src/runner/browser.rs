@@ -31,28 +31,35 @@ const FLAGS: [&str; 16] = [
     NO_QUERIES,
     NO_UPDATES,
 ];
-/// A launcher may be there without its browser: the shell's own code for a command that is not there then says so, and the
-/// launcher's words do not.
-const LAUNCH: &str = r#""$1" --version >/dev/null 2>&1 || exit 127; exec "$@""#;
+/// What stands around the browser.
+const SCRIPT: &str = include_str!("browse.sh");
 /// The browser, as images name it.
 pub(super) const CHROMIUM: &str = "chromium";
 /// What would mean something else in the path of an address.
 const IN_PATHS: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'#').add(b'?').add(b'"').add(b'<').add(b'>').add(b'\\');
 
-/// Program and arguments for a page; the profile goes into `dir`.
+/// Program and arguments for a page; the profile and what the browser makes go into `dir`. The document is asked for in
+/// every form, since an error page is told by it.
 pub(super) fn arguments(page: &Page, dir: &str) -> Vec<String> {
-    let mut arguments: Vec<_> = ["/bin/sh", "-c", LAUNCH, "sh", CHROMIUM].map(str::to_owned).into();
+    let to = match &page.form {
+        PageForm::Text => String::new(),
+        PageForm::Screenshot { path, .. } | PageForm::Pdf { path } => format!("{WORKSPACE}/{path}"),
+    };
+    let script =
+        SCRIPT.replace("NOT_LOADED", &Page::NOT_LOADED.to_string()).replace("NOT_TAKEN", &Page::NOT_TAKEN.to_string());
+    let mut arguments: Vec<_> = ["/bin/sh", "-c", &script, "sh", dir, &to, CHROMIUM].map(str::to_owned).into();
     arguments.extend(FLAGS.map(str::to_owned));
     arguments.push(format!("--user-data-dir={dir}/profile"));
+    arguments.push("--dump-dom".to_owned());
     match &page.form {
-        PageForm::Text => arguments.push("--dump-dom".to_owned()),
-        PageForm::Screenshot { path, width, height } => {
+        PageForm::Text => {}
+        PageForm::Screenshot { width, height, .. } => {
             arguments.push(format!("--window-size={width},{height}"));
-            arguments.push(format!("--screenshot={WORKSPACE}/{path}"));
+            arguments.push(format!("--screenshot={dir}/page.png"));
         }
-        PageForm::Pdf { path } => {
+        PageForm::Pdf { .. } => {
             arguments.push("--no-pdf-header-footer".to_owned());
-            arguments.push(format!("--print-to-pdf={WORKSPACE}/{path}"));
+            arguments.push(format!("--print-to-pdf={dir}/page.pdf"));
         }
     }
     arguments.push(match &page.target {
@@ -70,7 +77,7 @@ mod tests {
     fn a_file_is_opened_under_its_exact_name() {
         let page = Page { target: PageTarget::File("a b/50%#?.html".to_owned()), form: PageForm::Text };
         let arguments = arguments(&page, "/tmp/vitrine/x");
-        assert_eq!(arguments[4], "chromium");
+        assert_eq!(arguments[3..7], ["sh", "/tmp/vitrine/x", "", "chromium"]);
         assert_eq!(arguments.last().map(String::as_str), Some("file:///workspace/a%20b/50%25%23%3F.html"));
         assert!(arguments.contains(&"--user-data-dir=/tmp/vitrine/x/profile".to_owned()));
     }
@@ -79,9 +86,11 @@ mod tests {
     fn each_form_asks_for_its_file() {
         let asked = |form| arguments(&Page { target: PageTarget::Url("https://a/".to_owned()), form }, "/tmp/x");
         let picture = asked(PageForm::Screenshot { path: "outputs/p.png".to_owned(), width: 640, height: 480 });
-        assert!(picture.contains(&"--screenshot=/workspace/outputs/p.png".to_owned()));
+        assert_eq!(picture[5], "/workspace/outputs/p.png");
+        assert!(picture.contains(&"--screenshot=/tmp/x/page.png".to_owned()));
         assert!(picture.contains(&"--window-size=640,480".to_owned()));
         let pdf = asked(PageForm::Pdf { path: "outputs/p.pdf".to_owned() });
-        assert!(pdf.contains(&"--print-to-pdf=/workspace/outputs/p.pdf".to_owned()));
+        assert_eq!(pdf[5], "/workspace/outputs/p.pdf");
+        assert!(pdf.contains(&"--print-to-pdf=/tmp/x/page.pdf".to_owned()));
     }
 }

@@ -15,10 +15,18 @@ impl Hands<'_> {
     }
 
     /// The regular file at a path that is to be written; None when nothing is there.
-    pub(super) async fn writable(&self, path: &str) -> Result<Option<WorkspaceEntry>, SandboxError> {
+    pub(in crate::tool_call) async fn writable(&self, path: &str) -> Result<Option<WorkspaceEntry>, SandboxError> {
         match self.entry(path).await? {
             Some(entry) if entry.kind != EntryKind::File => Err(not_a_file(path, entry.kind)),
             found => Ok(found),
+        }
+    }
+
+    /// Refuses a path at which there is something else than a directory: a link to one leads out of where it seems to lie.
+    pub(in crate::tool_call) async fn directory_or_nothing(&self, path: &str) -> Result<(), SandboxError> {
+        match self.entry(path).await? {
+            Some(entry) if entry.kind != EntryKind::Directory => Err(self.no_directory(path).await),
+            Some(_) | None => Ok(()),
         }
     }
 

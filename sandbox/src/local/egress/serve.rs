@@ -73,7 +73,7 @@ async fn answer(egress: &Egress, mut stream: TcpStream) {
     let wish = request::wish(&head, via);
     let wanted = match Request::of(&head) {
         Ok(wanted) => wanted,
-        Err(malformed) => return deny(egress, &mut client, wish, Refusal::of(malformed)).await,
+        Err(malformed) => return deny(egress, &mut client, wish, Refusal::of(malformed).to(&head)).await,
     };
     match reach(egress, &wanted).await {
         Ok(origin) => exchange(egress, client, origin, wanted, wish).await,
