@@ -135,7 +135,8 @@ fn warning(is_stale: bool, LeftOut { unfit, secret }: LeftOut) -> Option<Event> 
     if unfit > 0 {
         sentences.push(format!(
             "If the sandbox is lost, {unfit} entries of the workspace are lost: kept are directories and regular \
-             files, at most {MAX_FILES} of each, {} MiB a file, {} MiB together.",
+             files that may be read and whose names the server takes, at most {MAX_FILES} of each, {} MiB a file, {} \
+             MiB together.",
             MAX_FILE_BYTES >> 20,
             MAX_TOTAL_BYTES >> 20
         ));

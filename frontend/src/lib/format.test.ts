@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatAgo, formatBytes, formatClock, formatCount, formatDuration, formatMoney, formatMoneyLimit, shortId } from "./format";
+import { formatAgo, formatBytes, formatClock, formatCount, formatDuration, formatFileName, formatMoney, formatMoneyLimit, shortId } from "./format";
 
 describe("format", () => {
   it("shows money with as many decimals as matter", () => {
@@ -14,6 +14,10 @@ describe("format", () => {
   it("writes spans by their length", () => {
     expect([64, 940, 1_800, 65_000, 7_500_000].map(formatDuration)).toEqual(["64 ms", "0.9 s", "1.8 s", "01:05", "2 h 05 m"]);
     expect([41_900, -5].map(formatClock)).toEqual(["00:41", "00:00"]);
+  });
+
+  it("lets no name look like another one", () => {
+    expect(["报告 (1).txt", "\u202efdp.exe", "a\nb"].map(formatFileName)).toEqual(["报告 (1).txt", "\\u{202e}fdp.exe", "a\\u{a}b"]);
   });
 
   it("writes sizes and ages", () => {

@@ -100,3 +100,12 @@ function pad(value: number): string {
 function trimZero(text: string): string {
   return text.replace(/\.0$/, "");
 }
+
+/** Characters that end a line, turn the direction of a text, or are not seen at all. */
+// eslint-disable-next-line no-control-regex -- they are what is looked for
+const SEEN_OTHERWISE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** A file's name as it is, also when it was made to look like another one: `\u{202e}fdp.exe` is no PDF. */
+export function formatFileName(name: string): string {
+  return name.replace(SEEN_OTHERWISE, (character) => `\\u{${character.charCodeAt(0).toString(16)}}`);
+}

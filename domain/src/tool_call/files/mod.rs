@@ -181,10 +181,13 @@ impl Notes {
     }
 }
 
-/// A path for a line of a result: what would end the line, or act on a terminal, is shown as an escape.
+/// A path for a line of a result: what would end the line, turn its direction or act on a terminal is shown as an escape.
 fn on_a_line(path: &str) -> String {
-    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    path.chars().map(escaped).collect()
+    let is_seen_otherwise = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let escaped = |c: char| if is_seen_otherwise(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    path.chars().map(|c| if c == '\n' { "\\n".to_owned() } else { escaped(c) }).collect()
 }
 
 /// The first of these names, and how many more there are.
@@ -239,7 +242,8 @@ mod tests {
     /// A file's name may hold what looks like another line.
     #[test]
     fn a_name_stays_on_its_line() {
-        assert_eq!(on_a_line("a\nb.txt  12\u{1b}[2J报"), "a\\nb.txt  12\\u{1b}[2J报");
+        assert_eq!(on_a_line("a\nb.txt  12\u{1b}[2J报\u{202f}"), "a\\nb.txt  12\\u{1b}[2J报\u{202f}");
+        assert_eq!(on_a_line("\u{202e}fdp.exe"), "\\u{202e}fdp.exe");
     }
 
     #[test]

@@ -54,8 +54,12 @@ impl ReadFile {
     }
 
     pub(super) async fn run(&self, hands: &Hands<'_>) -> Result<ToolResult, SandboxError> {
-        hands.regular(&self.path).await?;
+        let file = hands.regular(&self.path).await?;
         match self.part {
+            Part::Bytes { offset, .. } if offset > 0 && offset >= file.byte_size => {
+                let size = file.byte_size;
+                Ok(ToolResult::succeeded(format!("[the file has {size} bytes, and none from offset {offset} on]")))
+            }
             Part::Bytes { offset, limit } => self.bytes(hands, offset, limit).await,
             Part::Lines { first, last } => self.lines(hands, first, last).await,
         }

@@ -1,6 +1,6 @@
 import { IconFile, IconFileText, IconPhoto, IconTable } from "@tabler/icons-react";
 import { useState } from "react";
-import { formatBytes } from "@/lib/format";
+import { formatBytes, formatFileName } from "@/lib/format";
 import type { ArtifactView } from "../model/types";
 import { ArtifactModal } from "./ArtifactModal";
 import { ArtifactPicture } from "./ArtifactPicture";
@@ -28,7 +28,7 @@ export function ArtifactList({ artifacts, withPicture = false }: Props) {
         return (
           <button key={artifact.id} type="button" className={classes.chip} onClick={() => setOpenId(artifact.id)}>
             <Icon size={14} aria-hidden />
-            {artifact.name}
+            <span className={classes.name}>{formatFileName(artifact.name)}</span>
             <span className="faint">· {formatBytes(artifact.byteSize)}</span>
           </button>
         );

@@ -2,7 +2,7 @@ import { Button, Modal, Skeleton } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
 import { useQuery } from "urql";
 import { explainFault } from "@/graphql/faults";
-import { formatBytes } from "@/lib/format";
+import { formatBytes, formatFileName } from "@/lib/format";
 import type { ArtifactView } from "../model/types";
 import { ArtifactLinkQuery } from "../run.graphql";
 import { ArtifactPreview } from "./ArtifactPreview";
@@ -18,7 +18,7 @@ export function ArtifactModal({ artifact, onClose }: { artifact: ArtifactView; o
   const url = data?.node != null && "downloadUrl" in data.node ? data.node.downloadUrl : null;
   const isMissing = error !== undefined || (data !== undefined && url === null);
   return (
-    <Modal opened onClose={onClose} size="xl" centered title={<b>{artifact.name}</b>} closeButtonProps={{ "aria-label": "Close" }}>
+    <Modal opened onClose={onClose} size="xl" centered title={<b>{formatFileName(artifact.name)}</b>} closeButtonProps={{ "aria-label": "Close" }}>
       <div className={classes.meta}>
         <span className="dim">
           {artifact.mediaType} · {formatBytes(artifact.byteSize)}

@@ -1,6 +1,7 @@
 import { Skeleton } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { parseCsv } from "@/lib/csv";
+import { formatFileName } from "@/lib/format";
 import { Markdown } from "@/ui/Markdown";
 import type { ArtifactView } from "../model/types";
 import classes from "./artifacts.module.css";
@@ -12,7 +13,7 @@ const MOST_ROWS = 200;
 export function ArtifactPreview({ artifact, url }: { artifact: ArtifactView; url: string }) {
   const kind = previewKind(artifact.mediaType, artifact.byteSize);
   if (kind === "none") return <p className="dim">This kind of file has no preview. Download it to look inside.</p>;
-  if (kind === "image") return <img className={classes.image} src={url} alt={artifact.name} />;
+  if (kind === "image") return <img className={classes.image} src={url} alt={formatFileName(artifact.name)} />;
   return <TextPreview kind={kind} url={url} />;
 }
 
