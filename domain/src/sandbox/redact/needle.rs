@@ -123,12 +123,19 @@ impl Form {
         Self { first: at(0), second: at(1), characters, alphabet }
     }
 
-    /// Whether the first two bytes leave it open that the form begins here.
+    /// Whether the first bytes leave it open that the form begins here.
     fn may_begin(&self, bytes: &[u8]) -> bool {
-        let Some((first, rest)) = bytes.split_first() else { return true };
-        let is_character = first.is_ascii() && !matches!(first, b'%' | b'\\');
-        let is_second = |byte: &u8| self.second[usize::from(*byte)];
-        self.first[usize::from(*first)] && (!is_character || rest.first().is_none_or(is_second))
+        match (bytes, self.characters.first()) {
+            ([b'%' | b'\\', ..], Some(character)) => {
+                let reading = self.alphabet.read(*character, bytes);
+                reading.may_go_on || reading.lengths.iter().any(Option::is_some)
+            }
+            ([first, second, ..], _) if first.is_ascii() => {
+                self.first[usize::from(*first)] && self.second[usize::from(*second)]
+            }
+            ([first, ..], _) => self.first[usize::from(*first)],
+            ([], _) => true,
+        }
     }
 
     /// Follows every way in which the bytes may spell the form.
@@ -161,7 +168,7 @@ impl Form {
                 if index > 0 && self.alphabet != Alphabet::Plain {
                     let line = behind_blanks(bytes, place);
                     for line_end in LINE_ENDS {
-                        match overlap(line_end, &bytes[line..]) {
+                        match overlap(line_end.iter().copied(), &bytes[line..]) {
                             Overlap::Whole => step(behind_blanks(bytes, line + line_end.len())),
                             Overlap::Cut if place < bytes.len() => begun_with = begun_with.max(Some(index)),
                             Overlap::Cut | Overlap::None => {}
@@ -238,18 +245,19 @@ impl Alphabet {
         for spelled in std::iter::once(character).chain(twin) {
             let mut buffer = [0; 4];
             let utf8 = spelled.encode_utf8(&mut buffer).as_bytes();
-            note(0, overlap(utf8, bytes), utf8.len());
+            note(0, overlap(utf8.iter().copied(), bytes), utf8.len());
             // `+` stands for a space only as it is.
             if self != Self::Plain || character != ' ' || spelled == character {
-                note(1, overlap_ignoring_case(&percent(utf8), bytes), utf8.len() * 3);
+                note(1, overlap_ignoring_case(percent(utf8), bytes), utf8.len() * 3);
             }
         }
         if self == Self::Plain || !character.is_ascii_alphanumeric() {
             if let Some(short) = short_escape(character) {
-                note(2, overlap(short, bytes), short.len());
+                note(2, overlap(short.iter().copied(), bytes), short.len());
             }
-            let long = unicode_escape(character);
-            note(3, overlap_ignoring_case(long.as_bytes(), bytes), long.len());
+            let mut buffer = [0; 2];
+            let utf16: &[u16] = character.encode_utf16(&mut buffer);
+            note(3, overlap_ignoring_case(unicode_escape(utf16), bytes), utf16.len() * 6);
         }
         reading
     }
@@ -269,8 +277,8 @@ fn first_byte(character: char) -> u8 {
     character.encode_utf8(&mut [0; 4]).as_bytes()[0]
 }
 
-fn percent(utf8: &[u8]) -> Vec<u8> {
-    utf8.iter().flat_map(|byte| format!("%{byte:02x}").into_bytes()).collect()
+fn percent(utf8: &[u8]) -> impl Iterator<Item = u8> {
+    utf8.iter().flat_map(|byte| [b'%', digit(byte >> 4), digit(byte & 15)])
 }
 
 const fn short_escape(character: char) -> Option<&'static [u8]> {
@@ -282,9 +290,16 @@ const fn short_escape(character: char) -> Option<&'static [u8]> {
     }
 }
 
-fn unicode_escape(character: char) -> String {
-    let mut buffer = [0; 2];
-    character.encode_utf16(&mut buffer).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+fn unicode_escape(utf16: &[u16]) -> impl Iterator<Item = u8> {
+    utf16.iter().flat_map(|unit| {
+        let [high, low] = unit.to_be_bytes();
+        [b'\\', b'u', digit(high >> 4), digit(high & 15), digit(low >> 4), digit(low & 15)]
+    })
+}
+
+/// The hexadecimal digit of a number below 16.
+const fn digit(number: u8) -> u8 {
+    if number < 10 { b'0' + number } else { b'a' + number - 10 }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -296,19 +311,22 @@ enum Overlap {
     None,
 }
 
-fn overlap(wanted: &[u8], bytes: &[u8]) -> Overlap {
+fn overlap(wanted: impl Iterator<Item = u8>, bytes: &[u8]) -> Overlap {
     overlap_by(wanted, bytes, |a, b| a == b)
 }
 
-fn overlap_ignoring_case(wanted: &[u8], bytes: &[u8]) -> Overlap {
+fn overlap_ignoring_case(wanted: impl Iterator<Item = u8>, bytes: &[u8]) -> Overlap {
     overlap_by(wanted, bytes, |a, b| a.eq_ignore_ascii_case(&b))
 }
 
-fn overlap_by(wanted: &[u8], bytes: &[u8], is_same: impl Fn(u8, u8) -> bool) -> Overlap {
-    let is_same = wanted.iter().zip(bytes).all(|(a, b)| is_same(*a, *b));
-    match (is_same, bytes.len() < wanted.len()) {
-        (false, _) => Overlap::None,
-        (true, true) => Overlap::Cut,
-        (true, false) => Overlap::Whole,
+fn overlap_by(wanted: impl Iterator<Item = u8>, bytes: &[u8], is_same: impl Fn(u8, u8) -> bool) -> Overlap {
+    let mut bytes = bytes.iter();
+    for wanted in wanted {
+        match bytes.next() {
+            None => return Overlap::Cut,
+            Some(byte) if is_same(wanted, *byte) => {}
+            Some(_) => return Overlap::None,
+        }
     }
+    Overlap::Whole
 }
