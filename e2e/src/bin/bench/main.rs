@@ -45,10 +45,11 @@ async fn measure() -> Result {
         starts()?;
     }
     let dir = tempfile::tempdir()?;
-    let mut options = ServerOptions::new(&dir.path().join("data"));
-    options.environment.push(("VITRINE_CONCURRENCY".to_owned(), SIDE_BY_SIDE.to_string()));
-    let server = Server::start(&options)?;
-    let client = server.client(server.api_key.as_deref().ok_or("no key")?)?;
+    if wants("output") {
+        let (server, client) = started(&dir.path().join("output"))?;
+        output::output(&client, &server).await?;
+    }
+    let (server, client) = started(&dir.path().join("data"))?;
     if wants("tokens") {
         first_tokens(&client).await?;
     }
@@ -58,13 +59,21 @@ async fn measure() -> Result {
     if wants("sandboxes") {
         sandboxes(&client).await?;
     }
-    if wants("output") {
-        output::output(&client, &server).await?;
-    }
     if wants("churn") {
         output::churn(&client).await?;
     }
+    if wanted.is_empty() {
+        output::output_after_work(&client, &server).await?;
+    }
     Ok(())
+}
+
+fn started(data_dir: &Path) -> Result<(Server, Client)> {
+    let mut options = ServerOptions::new(data_dir);
+    options.environment.push(("VITRINE_CONCURRENCY".to_owned(), SIDE_BY_SIDE.to_string()));
+    let server = Server::start(&options)?;
+    let client = server.client(server.api_key.as_deref().ok_or("no key")?)?;
+    Ok((server, client))
 }
 
 fn starts() -> Result {
