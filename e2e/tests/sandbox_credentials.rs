@@ -278,13 +278,10 @@ async fn a_page_that_is_not_reached_is_not_taken_for_one() -> Result {
     ]);
     let ended = scene.run(&agent, "surf", calls).await?;
     let calls = tool_calls(&ended);
-    let browsed: Vec<_> = calls.iter().filter(|call| call["tool"] == "browse").collect();
-    assert_eq!(browsed.len(), 7);
-    for call in browsed {
-        let expected =
-            if text(call, "/result")?.contains("does not reach") { "NETWORK_NOT_ALLOWED" } else { "PAGE_NOT_LOADED" };
-        assert_eq!((&call["state"], &call["error"]["code"]), (&json!("FAILED"), &json!(expected)), "{call}");
-    }
+    let browsed = calls.iter().filter(|call| call["tool"] == "browse");
+    let codes: Vec<_> = browsed.map(|call| call["error"]["code"].as_str().unwrap_or("")).collect();
+    let lost = "PAGE_NOT_LOADED";
+    assert_eq!(codes, [lost, lost, lost, lost, "NETWORK_NOT_ALLOWED", lost, lost], "{ended}");
     scene.stop()
 }
 

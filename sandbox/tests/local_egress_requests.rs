@@ -23,6 +23,16 @@ for text in sys.argv[1:]:
         pass
     print(answer.split(b"\r\n")[0].decode(), answer.count(b"origin"))
 "#;
+/// Python that sends bytes in the same way, and prints whether words came back.
+const BODY: &str = r#"
+import socket, sys
+for text in sys.argv[1:]:
+    connection = socket.create_connection(("127.0.0.1", 3128), 20)
+    connection.sendall(text.encode().decode("unicode_escape").encode("latin-1"))
+    answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 400 "), answer
+    print("words", len(answer.partition(b"\r\n\r\n")[2]) > 0)
+"#;
 
 #[tokio::test]
 async fn requests_that_could_be_two_are_refused() {
@@ -40,6 +50,11 @@ async fn requests_that_could_be_two_are_refused() {
         r"POST http://allowed.test/ HTTP/1.1\r\nHost: allowed.test\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde",
     ];
     assert_eq!(python(&sandbox, RAW, &bad).await, vec!["HTTP/1.1 400 Bad Request 0"; bad.len()]);
+    // A browser gets no words that it would show as the page.
+    let asked_by = |field: &str| format!(r"GET http://...../ HTTP/1.1\r\nHost: .....\r\n{field}\r\n");
+    let (plain, page) = (asked_by(""), asked_by(r"Upgrade-Insecure-Requests: 1\r\n"));
+    let lengths = python(&sandbox, BODY, &[&plain, &page]).await;
+    assert_eq!(lengths, ["words True", "words False"]);
     assert_eq!(origin.count(), 0);
     // A second request behind the first stays here, whether the first has a body or not.
     let second = r"GET http://denied.test/ HTTP/1.1\r\nHost: denied.test\r\n\r\n";

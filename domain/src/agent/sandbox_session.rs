@@ -123,9 +123,8 @@ impl SandboxSession {
         claim: &Claim,
         live: &mut Option<(Sandbox, LiveSandbox)>,
     ) -> Result<(LiveSandbox, Option<String>), NoSandbox> {
-        let pinned = pinned(claim)?;
         // At every call, also for a sandbox that is there: what was revoked meanwhile is not used any more.
-        authorize(claim, pinned).await?;
+        let pinned = authorized(claim).await?;
         self.settle_taken(claim, pinned, live).await?;
         let now = claim.ports.clock.now();
         let spoiled = self.row().spoiled;
@@ -153,8 +152,7 @@ impl SandboxSession {
     /// The sandbox of this id, if it was taken over and is still there. Then [`Self::release`] follows.
     pub(crate) async fn taken_over(&self, claim: &Claim, id: SandboxId) -> Result<Option<LiveSandbox>, Halt> {
         let mut live = self.live.lock().await;
-        let pinned = pinned(claim)?;
-        authorize(claim, pinned).await?;
+        let pinned = authorized(claim).await?;
         self.settle_taken(claim, pinned, &mut live).await?;
         let found = live.as_ref().filter(|(row, _)| row.id == id).map(|(_, sandbox)| sandbox.clone());
         if found.is_some() {
@@ -305,7 +303,9 @@ fn pinned(claim: &Claim) -> Result<&PinnedSandbox, Halt> {
     claim.pinned()?.sandbox.as_ref().ok_or_else(missing)
 }
 
-async fn authorize(claim: &Claim, pinned: &PinnedSandbox) -> Result<(), Halt> {
+/// What the execution pins of its sandbox, if it may be used now.
+async fn authorized(claim: &Claim) -> Result<&PinnedSandbox, Halt> {
+    let pinned = pinned(claim)?;
     let profile = claim.pinned()?.agent.sandbox_profile_id;
     for resource in [profile, Some(pinned.profile.connection_id), pinned.credential_id].into_iter().flatten() {
         match claim.authorize_use(resource).await {
@@ -317,7 +317,7 @@ async fn authorize(claim: &Claim, pinned: &PinnedSandbox) -> Result<(), Halt> {
             Err(AccessError::Store(error)) => return Err(error.into()),
         }
     }
-    Ok(())
+    Ok(pinned)
 }
 
 /// Why there is no sandbox for a tool.

@@ -147,8 +147,8 @@ fn environment(spec: &SandboxProfileSpec) -> Vec<InvalidInput> {
             faults.push(InvalidInput::new(path, "RESERVED", rule));
         } else if value.len() > MAX_VALUE_BYTES || value.chars().any(char::is_control) {
             let rule = format!(
-                "must have a value of at most {MAX_VALUE_BYTES} bytes without control characters; shorten it, or put it into an \
-                 input file"
+                "must have a value of at most {MAX_VALUE_BYTES} bytes without control characters; shorten it, or put it \
+                 into an input file"
             );
             faults.push(InvalidInput::new(path, "MALFORMED", rule));
         }

@@ -12,14 +12,12 @@ use super::files::Hands;
 use super::model::{ToolCall, ToolCallState, ToolResult};
 use super::output::CappedOutput;
 use super::page_text::page_text;
-use super::path::file_path;
+use super::path::{OUTPUTS, file_path, output_path};
 use super::program::{program_result, run_lent, time_limit};
 use crate::agent::Claim;
 use crate::resource::SandboxNetwork;
 use crate::sandbox::{Exit, LiveSandbox, OutputSink, OutputStream, Page, PageForm, PageTarget, Program, SandboxError};
 
-/// Where pictures go.
-const OUTPUTS: &str = "outputs";
 const MAX_URL_BYTES: usize = 2048;
 /// Bytes of a page's document that are taken.
 const MAX_DOCUMENT_BYTES: usize = 8 * 1024 * 1024;
@@ -37,7 +35,7 @@ pub(super) fn parse(fields: &mut Fields) -> Result<Page, Fault> {
         _ => return Err(Fault::invalid("url: exactly one of url and path is needed. Give one of them.")),
     };
     let form = fields.optional_text("as")?.unwrap_or_else(|| "text".to_owned());
-    let save_as = fields.optional_text("save_as")?.map(|name| file_name(&name)).transpose()?;
+    let save_as = fields.optional_text("save_as")?;
     let side = |number: Option<u64>, usual: u32| number.and_then(|number| u32::try_from(number).ok()).unwrap_or(usual);
     let (width, height) = (fields.integer("width", SIDES)?, fields.integer("height", SIDES)?);
     let form = match (form.as_str(), save_as) {
@@ -45,37 +43,23 @@ pub(super) fn parse(fields: &mut Fields) -> Result<Page, Fault> {
         ("text", Some(_)) => {
             return Err(Fault::invalid("save_as: a text is not saved. Leave it out, or write_file it."));
         }
-        ("screenshot", name) => PageForm::Screenshot {
-            path: in_outputs(name, ".png")?,
-            width: side(width, 1280),
-            height: side(height, 800),
-        },
-        ("pdf", name) => PageForm::Pdf { path: in_outputs(name, ".pdf")? },
+        ("screenshot", name) => {
+            PageForm::Screenshot { path: place(name, ".png")?, width: side(width, 1280), height: side(height, 800) }
+        }
+        ("pdf", name) => PageForm::Pdf { path: place(name, ".pdf")? },
         _ => return Err(Fault::invalid("as: must be text, screenshot or pdf. Leave it out for text.")),
     };
     Ok(Page { target, form })
 }
 
 /// Where the page is put. The browser goes by the end of the name.
-fn in_outputs(name: Option<String>, end: &str) -> Result<String, Fault> {
-    let name = name.unwrap_or_else(|| format!("page{end}"));
-    if name.len() > end.len() && name.ends_with(end) {
-        return Ok(format!("outputs/{name}"));
+fn place(name: Option<String>, end: &str) -> Result<String, Fault> {
+    let path = output_path("save_as", &name.unwrap_or_else(|| format!("page{end}")))?;
+    let name = path.strip_suffix(end);
+    if name.is_none_or(|name| name.ends_with('/')) {
+        return Err(Fault::invalid(format!("save_as: must end in {end}. Give a name such as page{end}.")));
     }
-    Err(Fault::invalid(format!("save_as: must end in {end}. Give a name such as page{end}.")))
-}
-
-/// A name in `outputs/`.
-fn file_name(name: &str) -> Result<String, Fault> {
-    let fault = |Fault { message, .. }: Fault| {
-        let (rule, _) = message.split_once(". Give").unwrap_or((&message, ""));
-        Fault::invalid(format!("{rule}. Give a name such as page.png; it is put into outputs/."))
-    };
-    let name = file_path("save_as", name.strip_prefix("outputs/").unwrap_or(name)).map_err(fault)?;
-    if name.contains('/') {
-        return Err(Fault::invalid("save_as: must be a name without a slash. It is put into outputs/."));
-    }
-    Ok(name)
+    Ok(path)
 }
 
 /// The address as a browser understands it. One that it does not understand it would take for words to search for.

@@ -7,13 +7,27 @@ use super::arguments::Fault;
 const MAX_PATH_BYTES: usize = 4000;
 const MAX_NAME_BYTES: usize = 255;
 
+/// The directory below `/workspace` whose files become artifacts.
+pub(super) const OUTPUTS: &str = "outputs";
+
 const INVALID_PATH: &str = "INVALID_PATH";
 
 /// A file's path below `/workspace`, as a model gives it: `src/a.py`, `./src/a.py` and `/workspace/src/a.py` are the same.
 pub(super) fn file_path(field: &str, path: &str) -> Result<String, Fault> {
     let below = path.strip_prefix("/workspace/").or_else(|| path.strip_prefix("./")).unwrap_or(path);
-    check(field, below)?;
+    check(field, below, "Give a path below /workspace, such as src/main.py.")?;
     Ok(below.to_owned())
+}
+
+/// A file's path in `outputs/`, of which a model gives the name.
+pub(super) fn output_path(field: &str, name: &str) -> Result<String, Fault> {
+    const FIX: &str = "Give a name such as page.png; it is put into outputs/.";
+    let name = name.strip_prefix("outputs/").unwrap_or(name);
+    check(field, name, FIX)?;
+    if name.contains('/') {
+        return Err(Fault::new(INVALID_PATH, format!("{field}: must be a name without a slash. {FIX}")));
+    }
+    Ok(format!("{OUTPUTS}/{name}"))
 }
 
 /// A directory's path below `/workspace`; empty for `/workspace` itself, which is also `.`.
@@ -24,11 +38,8 @@ pub(super) fn directory_path(field: &str, path: &str) -> Result<String, Fault> {
     }
 }
 
-fn check(field: &str, below: &str) -> Result<(), Fault> {
-    let fault = |rule: &str| {
-        let fix = "Give a path below /workspace, such as src/main.py.";
-        Err(Fault::new(INVALID_PATH, format!("{field}: {rule}. {fix}")))
-    };
+fn check(field: &str, below: &str, fix: &str) -> Result<(), Fault> {
+    let fault = |rule: &str| Err(Fault::new(INVALID_PATH, format!("{field}: {rule}. {fix}")));
     if below.starts_with('/') {
         return fault("must lie below /workspace");
     }
@@ -79,6 +90,22 @@ mod tests {
             let fault = file_path("path", name).unwrap_err();
             assert_eq!(fault.code, INVALID_PATH, "{name:?}");
             assert!(fault.message.starts_with("path: must "), "{}", fault.message);
+        }
+    }
+
+    #[test]
+    fn a_name_in_outputs_is_given_with_its_directory_or_without() {
+        for name in ["page.png", "outputs/page.png"] {
+            assert_eq!(output_path("save_as", name), Ok("outputs/page.png".to_owned()));
+        }
+        for name in ["", "a/b.png", "../a.png", "/etc/a.png", "a\nb.png"] {
+            let fault = output_path("save_as", name).unwrap_err();
+            assert_eq!(fault.code, INVALID_PATH, "{name:?}");
+            assert!(
+                fault.message.ends_with("Give a name such as page.png; it is put into outputs/."),
+                "{}",
+                fault.message
+            );
         }
     }
 

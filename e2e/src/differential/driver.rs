@@ -14,7 +14,8 @@ use super::plan::{Server, plan};
 use crate::Result;
 use crate::process::wait_for;
 
-const LONGEST: Duration = Duration::from_secs(300);
+/// Several times what a whole plan takes.
+const LONGEST: Duration = Duration::from_secs(150);
 
 /// A program and its arguments.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@
 dir=$1 to=$2
 shift 2
 # A launcher may be there without its browser.
-"$1" --version >/dev/null 2>&1 || exit 127
+"$1" --version >/dev/null 2>&1 || exit NO_BROWSER
 mkdir -p "$dir"
 "$@" >"$dir/document" 2>"$dir/said"
 code=$?

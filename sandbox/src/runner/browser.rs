@@ -45,8 +45,8 @@ pub(super) fn arguments(page: &Page, dir: &str) -> Vec<String> {
         PageForm::Text => String::new(),
         PageForm::Screenshot { path, .. } | PageForm::Pdf { path } => format!("{WORKSPACE}/{path}"),
     };
-    let script =
-        SCRIPT.replace("NOT_LOADED", &Page::NOT_LOADED.to_string()).replace("NOT_TAKEN", &Page::NOT_TAKEN.to_string());
+    let codes = [("NO_BROWSER", Page::NO_BROWSER), ("NOT_LOADED", Page::NOT_LOADED), ("NOT_TAKEN", Page::NOT_TAKEN)];
+    let script = codes.iter().fold(SCRIPT.to_owned(), |script, (name, code)| script.replace(name, &code.to_string()));
     let mut arguments: Vec<_> = ["/bin/sh", "-c", &script, "sh", dir, &to, CHROMIUM].map(str::to_owned).into();
     arguments.extend(FLAGS.map(str::to_owned));
     arguments.push(format!("--user-data-dir={dir}/profile"));

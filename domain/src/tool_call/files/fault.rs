@@ -71,7 +71,8 @@ impl Hands<'_> {
         };
         let message = format!(
             "{} cannot be {done}: its permissions, or those of a directory on the way, do not allow it, a link on the \
-             way leads nowhere, or the sandbox's server does not take the name{many}. Look with list_files, use run_shell, or give another path.",
+             way leads nowhere, or the sandbox's server does not take the name{many}. Look with list_files, use \
+             run_shell, or give another path.",
             shown(path)
         );
         fault(SandboxError::PATH_NOT_ACCESSIBLE, message)

@@ -186,8 +186,8 @@ fn on_a_line(path: &str) -> String {
     let is_seen_otherwise = |c: char| {
         c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
-    let escaped = |c: char| if is_seen_otherwise(c) { c.escape_unicode().to_string() } else { c.to_string() };
-    path.chars().map(|c| if c == '\n' { "\\n".to_owned() } else { escaped(c) }).collect()
+    let shown = |c: char| if is_seen_otherwise(c) { c.escape_default().to_string() } else { c.to_string() };
+    path.chars().map(shown).collect()
 }
 
 /// The first of these names, and how many more there are.
