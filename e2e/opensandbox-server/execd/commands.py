@@ -102,7 +102,8 @@ class Command:
         self.finished_at: datetime | None = None
         self.exit_code: int | None = None
         self.error: str | None = None
-        self.ended = threading.Event()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.begun, self.ended = threading.Event(), threading.Event()
         self.stdout, self.stderr = OUTPUT / f"{self.id}.stdout", OUTPUT / f"{self.id}.stderr"
         # What runs in the background has one file for both, which the logs are.
         self.stdout.touch()
@@ -112,8 +113,10 @@ class Command:
 
     def start(self) -> None:
         """Raises `OSError` when the process cannot be started."""
-        with self.stdout.open("ab") as stdout, self.stderr.open("ab") as stderr:
-            try:
+        try:
+            # Before the process, which may leave no place for a thread below the sandbox's limit of processes.
+            threading.Thread(target=self.watch, daemon=True).start()
+            with self.stdout.open("ab") as stdout, self.stderr.open("ab") as stderr:
                 self.process = subprocess.Popen(
                     self.request.argv,
                     cwd=self.request.cwd,
@@ -124,12 +127,16 @@ class Command:
                     process_group=0,
                     **self.request.user(),
                 )
-            except (OSError, ValueError, subprocess.SubprocessError) as error:
-                self.finish(255, str(error))
-                raise OSError(str(error)) from error
-        threading.Thread(target=self.watch, daemon=True).start()
+        except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
+            self.finish(255, str(error))
+            raise OSError(str(error)) from error
+        finally:
+            self.begun.set()
 
     def watch(self) -> None:
+        self.begun.wait()
+        if self.process is None:
+            return
         limit = self.request.timeout_ms / 1000 or None
         try:
             status = self.process.wait(limit)
@@ -149,6 +156,8 @@ class Command:
         self.ended.set()
 
     def signal(self, number: signal.Signals) -> None:
+        if self.process is None:
+            return
         try:
             os.killpg(self.process.pid, number)
         except (ProcessLookupError, PermissionError):

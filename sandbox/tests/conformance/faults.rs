@@ -49,6 +49,8 @@ except OSError:
     print('refused')
 for child in children:
     os.kill(child, signal.SIGKILL)
+for child in children:
+    os.waitpid(child, 0)
 ";
     let mut output = Captured::default();
     let run = CommandRequest::argv(["python3", "-c", bomb]);
