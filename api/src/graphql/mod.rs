@@ -25,7 +25,7 @@ mod price;
 mod resource;
 mod sandbox_connection;
 mod sandbox_profile;
-mod scalar;
+pub(crate) mod scalar;
 mod schema;
 mod services;
 mod user_error;

@@ -5,6 +5,17 @@ use async_graphql::{InputValueError, InputValueResult, Name, Scalar, ScalarType,
 use domain::clock::Timestamp;
 use domain::money::NanoUsd;
 
+/// What a value of a scalar must be, for the message that refuses one. None for types that need no words.
+pub fn rule_of(type_name: &str) -> Option<&'static str> {
+    match type_name {
+        "BigInt" => Some("a whole number of 64 bits, as a string or a number"),
+        "Decimal" => Some("a decimal number as a string, such as \"0.05\""),
+        "DateTime" => Some("a moment in RFC 3339, such as \"2030-01-31T12:00:00Z\""),
+        "Int" => Some("a whole number from -2147483648 to 2147483647"),
+        _ => None,
+    }
+}
+
 /// A whole number of up to 64 bits: printed as a string, accepted as a string or a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BigInt(i128);
@@ -13,13 +24,11 @@ pub struct BigInt(i128);
 #[Scalar(name = "BigInt")]
 impl ScalarType for BigInt {
     fn parse(value: Value) -> InputValueResult<Self> {
-        let number = match &value {
-            Value::String(text) if is_whole(text) => text.parse::<i128>().ok(),
-            Value::Number(number) => number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)),
-            _ => None,
-        };
-        let fits = |number: &i128| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(number);
-        number.filter(fits).map(Self).ok_or_else(|| InputValueError::custom("is not a whole number of 64 bits"))
+        Self::read(&value).ok_or_else(|| InputValueError::expected_type(value))
+    }
+
+    fn is_valid(value: &Value) -> bool {
+        Self::read(value).is_some()
     }
 
     fn to_value(&self) -> Value {
@@ -28,6 +37,16 @@ impl ScalarType for BigInt {
 }
 
 impl BigInt {
+    fn read(value: &Value) -> Option<Self> {
+        let number = match value {
+            Value::String(text) if is_whole(text) => text.parse::<i128>().ok(),
+            Value::Number(number) => number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)),
+            _ => None,
+        };
+        let fits = |number: &i128| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(number);
+        number.filter(fits).map(Self)
+    }
+
     /// The number, or 0 when it is negative, so that the rule "greater than 0" reports it.
     pub fn to_u64_or_zero(self) -> u64 {
         u64::try_from(self.0).unwrap_or(0)
@@ -51,6 +70,8 @@ fn is_whole(text: &str) -> bool {
     !digits.is_empty() && digits.len() <= 20 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+const MAX_DECIMAL_BYTES: usize = 64;
+
 /// An exact decimal number, such as 0.0142.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decimal(pub String);
@@ -60,9 +81,13 @@ pub struct Decimal(pub String);
 impl ScalarType for Decimal {
     fn parse(value: Value) -> InputValueResult<Self> {
         match value {
-            Value::String(text) if text.len() <= 64 => Ok(Self(text)),
-            _ => Err(InputValueError::custom("is not a decimal number as a string, such as \"0.05\"")),
+            Value::String(text) if text.len() <= MAX_DECIMAL_BYTES => Ok(Self(text)),
+            _ => Err(InputValueError::expected_type(value)),
         }
+    }
+
+    fn is_valid(value: &Value) -> bool {
+        matches!(value, Value::String(text) if text.len() <= MAX_DECIMAL_BYTES)
     }
 
     fn to_value(&self) -> Value {
@@ -84,17 +109,25 @@ pub struct DateTime(pub Timestamp);
 #[Scalar(name = "DateTime", specified_by_url = "https://scalars.graphql.org/andimarek/date-time")]
 impl ScalarType for DateTime {
     fn parse(value: Value) -> InputValueResult<Self> {
-        let moment = match &value {
-            Value::String(text) => Timestamp::from_rfc3339(text),
-            _ => None,
-        };
-        let invalid = || InputValueError::custom("is not a moment in RFC 3339, such as 2030-01-31T12:00:00Z");
-        moment.map(Self).ok_or_else(invalid)
+        Self::read(&value).ok_or_else(|| InputValueError::expected_type(value))
+    }
+
+    fn is_valid(value: &Value) -> bool {
+        Self::read(value).is_some()
     }
 
     fn to_value(&self) -> Value {
         // Years outside 0 to 9999 have no RFC 3339 form; no clock of ours gives one.
         self.0.to_rfc3339().map_or(Value::Null, Value::String)
+    }
+}
+
+impl DateTime {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Timestamp::from_rfc3339(text).map(Self),
+            _ => None,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::fault::{Code, Fault, excerpt, stamp};
 use super::gate::Audience;
 use super::request_id::RequestId;
+use crate::graphql::scalar;
 
 const MAX_ERRORS: usize = 20;
 const MAX_MESSAGE_BYTES: usize = 500;
@@ -84,7 +85,16 @@ fn explain_refusal(error: &mut ServerError, audience: Audience, request_id: &Req
         error.message = statement.to_owned();
     }
     error.message = excerpt(&error.message, MAX_MESSAGE_BYTES);
+    if let Some(rule) = rule_of_expected_type(&error.message) {
+        error.message = format!("{}: {rule}", error.message);
+    }
     stamp(error, Code::ValidationFailed, request_id);
+}
+
+/// The schema's validation names the argument and the type of a value that does not fit, and not what would.
+fn rule_of_expected_type(message: &str) -> Option<&'static str> {
+    let (_, type_name) = message.strip_suffix('"')?.rsplit_once(", expected type \"")?;
+    scalar::rule_of(type_name)
 }
 
 fn mask(error: &mut ServerError, request_id: &RequestId) {

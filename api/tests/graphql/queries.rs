@@ -108,13 +108,30 @@ async fn keeps_large_numbers_and_exact_money() {
 }
 
 #[tokio::test]
-async fn refuses_numbers_that_are_no_whole_64_bits() {
+async fn refuses_what_a_scalar_cannot_hold_by_the_name_of_its_field() {
     let world = World::new().await;
-    for value in [json!("1.5"), json!(1.5), json!("18446744073709551616"), json!(""), json!("0x10"), json!(true)] {
-        let input = json!({"task": "t", "idempotencyKey": "k", "limits": {"maxTokens": value}});
+    let refusal = async |limits: Value, variable: &str| {
+        let input = json!({"task": "t", "idempotencyKey": "k", "limits": limits});
         let document = "mutation($input: ExecutionStartInput!) { executionStart(input: $input) { replayed } }";
         let answer = world.run(Some(world.owner), document, json!({"input": input})).await;
-        assert!(answer["errors"][0]["message"].as_str().unwrap().contains("64 bits"), "{answer}");
+        assert!(answer["data"].is_null(), "{answer}");
+        let message = answer["errors"][0]["message"].as_str().unwrap_or_default().to_owned();
+        message.strip_prefix(&format!("Invalid value for argument \"{variable}\", expected type ")).map(str::to_owned)
+    };
+    for value in [json!("1.5"), json!(1.5), json!("18446744073709551616"), json!(""), json!("0x10"), json!(true)] {
+        let said = refusal(json!({"maxTokens": value}), "input.limits.maxTokens").await;
+        assert_eq!(said.as_deref(), Some("\"BigInt\""), "{value}");
+    }
+    for value in [json!(0.05), json!(5), json!("1".repeat(65))] {
+        let said = refusal(json!({"maxCostUsd": value}), "input.limits.maxCostUsd").await;
+        assert_eq!(said.as_deref(), Some("\"Decimal\""), "{value}");
+    }
+    let summary = "query($filter: CostFilter!) { costSummary(by: DAY, filter: $filter) { totals { calls } } }";
+    for from in [json!("yesterday"), json!("2026-02-30T00:00:00Z"), json!(5)] {
+        let filter = json!({"projectId": world.project.to_string(), "from": from});
+        let answer = world.run(Some(world.owner), summary, json!({"filter": filter})).await;
+        let expected = "Invalid value for argument \"filter.from\", expected type \"DateTime\"";
+        assert_eq!(answer["errors"][0]["message"], expected, "{answer}");
     }
 }
 

@@ -32,6 +32,19 @@ async fn a_bad_argument_is_the_callers_fault() {
 }
 
 #[tokio::test]
+async fn a_value_of_another_type_is_refused_with_its_place_and_what_would_fit() {
+    let world = World::start().await;
+    let reply = world.query("{ small(number: 1.5) }").await;
+    assert_eq!(reply.code(), "GRAPHQL_VALIDATION_FAILED");
+    let message = "Invalid value for argument \"number\", expected type \"Int\": a whole number from -2147483648 to \
+                   2147483647";
+    assert_eq!(reply.json()["errors"][0]["message"], message);
+    let other = world.query("{ hello(name: 5) }").await;
+    let message = "Invalid value for argument \"name\", expected type \"String\"";
+    assert_eq!(other.json()["errors"][0]["message"], message);
+}
+
+#[tokio::test]
 async fn a_parse_error_is_short_and_quotes_nothing() {
     let world = World::start().await;
     let secret = "s3cret ".repeat(1500);

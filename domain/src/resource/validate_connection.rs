@@ -41,7 +41,10 @@ fn remote(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
         let rule = "needs a gateway in the cluster; set route to GATEWAY or SERVER_PROXY, or secureAccess to false";
         faults.push(InvalidInput::new(["spec", "secureAccess"], "SECURE_ACCESS_UNREACHABLE", rule));
     }
+    // What is no URL may have been meant as the local runtime's, of which nothing is declared.
+    let is_named = web_url(&spec.base_url).is_some();
     match (spec.egress, spec.secure_runtime) {
+        (None, _) if !is_named => {}
         (None, _) => {
             let rule = "must say what keeps sandboxes of this server from the network: SIDECAR, or CNI when a rule of \
                         the cluster does";

@@ -138,6 +138,11 @@ fn a_fault_says_how_to_mend_it() {
 #[test]
 fn a_server_says_what_keeps_its_sandboxes_from_the_network() {
     assert_eq!(faults_of(|spec| spec.egress = None), ["spec.egress EGRESS_NOT_DECLARED"]);
+    let mistyped = |spec: &mut SandboxConnectionSpec| {
+        spec.base_url = "locl:".to_owned();
+        spec.egress = None;
+    };
+    assert_eq!(faults_of(mistyped), ["spec.baseUrl MALFORMED"], "what it should declare depends on what was meant");
     let gvisor = |spec: &mut SandboxConnectionSpec| spec.secure_runtime = SecureRuntime::Gvisor;
     assert_eq!(faults_of(gvisor), ["spec.egress EGRESS_IMPOSSIBLE"]);
     let attested = |spec: &mut SandboxConnectionSpec| {
