@@ -285,6 +285,32 @@ async fn a_page_that_is_not_reached_is_not_taken_for_one() -> Result {
     scene.stop()
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_never_is_done_is_stopped_at_the_time_limit_with_what_it_may_be() -> Result {
+    let scene = Scene::set(&[]).await?;
+    let patience = json!({
+        "image": "vitrine/browser", "pids": 512, "memoryBytes": "1073741824", "commandTimeoutMs": 8000,
+    });
+    let mut spec = AgentSpec::new("waiter", "tools").with_sandbox();
+    spec.tools.push("browse".to_owned());
+    let profile = scene.profile("waiter", patience).await?;
+    let agent = create(&scene.client, &AgentSpec { sandbox_profile: Some(profile), ..spec }).await?;
+    let calls = json!([
+        shell("echo '<script>alert(1)</script>' > asks.html"),
+        json!([{ "tool": "browse", "arguments": { "path": "asks.html" } }]),
+        shell("echo on"),
+    ]);
+    let ended = scene.run(&agent, "wait", calls).await?;
+    let calls = tool_calls(&ended);
+    assert_eq!(calls[1]["error"]["code"], "TIMED_OUT", "{ended}");
+    assert!(
+        text(&calls[1], "/result")?.contains("after 8000 ms, the time limit. A page that opens a dialogue"),
+        "{ended}"
+    );
+    assert_eq!(calls[2]["result"], "on\n");
+    scene.stop()
+}
+
 /// What lies where the picture goes is replaced, or the call says why not; nothing is written through a link.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_takes_the_place_that_was_named_and_no_other() -> Result {

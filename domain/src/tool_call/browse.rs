@@ -135,6 +135,15 @@ async fn open(claim: &Claim, call: &ToolCall, page: &Page, sandbox: &LiveSandbox
             let made = path.map_or_else(|| "no document".to_owned(), |path| format!("no file {path}"));
             failed("PAGE_NOT_TAKEN", format!("the browser made {made}\n{}", document.complaint()))
         }
+        (Exit::TimedOut, _) => {
+            let message = format!(
+                "the page was not done after {} ms, the time limit. A page that opens a dialogue never is, nor an address \
+                 whose answer is a file to download: fetch such a file with a program.\n{}",
+                limit.as_millis(),
+                document.complaint()
+            );
+            failed("TIMED_OUT", message)
+        }
         (exit, _) => Ok(program_result(claim, sandbox, exit, document.complaint(), limit)),
     }
 }
