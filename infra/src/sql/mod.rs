@@ -192,4 +192,84 @@ mod tests {
     fn panics() -> Fault {
         panic!("broken")
     }
+
+    /// Runs the statements in one transaction of the writer.
+    async fn write(store: &SqlStore, statements: &'static [&'static str]) -> Result<(), StoreError> {
+        store
+            .write(move |transaction| {
+                Box::pin(async move {
+                    for sql in statements {
+                        query::execute(transaction, sql, []).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    /// What is in the file, as a process that starts now would read it.
+    async fn stored(url: &str) -> Vec<i64> {
+        let store = SqlStore::open(SqlOptions { url: url.to_owned() }).await.unwrap();
+        let rows = query::all(store.reader(), "SELECT n FROM a ORDER BY n", []).await.unwrap();
+        store.close().await;
+        rows.iter().map(|row| row.try_get_by_index(0).unwrap()).collect()
+    }
+
+    const SMALL_DISK_BYTES: u64 = 4 << 20;
+
+    /// SQLite takes a transaction back by itself when its file cannot grow, and its driver does not hear of it.
+    #[tokio::test]
+    async fn what_is_accepted_after_a_full_disk_is_stored() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = rustix::fs::statvfs(dir.path()).unwrap();
+        if disk.f_blocks * disk.f_frsize > SMALL_DISK_BYTES {
+            return again_on_a_small_disk(dir.path(), "what_is_accepted_after_a_full_disk_is_stored");
+        }
+        let url = format!("sqlite://{}", dir.path().join("a.db").display());
+        let store = SqlStore::open(SqlOptions { url: url.clone() }).await.unwrap();
+        write(&store, &["CREATE TABLE a (n INTEGER, filler BLOB)", "INSERT INTO a (n) VALUES (1)"]).await.unwrap();
+        let filler = dir.path().join("filler");
+        let full = std::fs::write(&filler, vec![1; usize::try_from(SMALL_DISK_BYTES).unwrap()]);
+        assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+        for attempt in 0..4 {
+            let refused = write(&store, &["INSERT INTO a VALUES (2, zeroblob(20000))"]).await;
+            assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{attempt}: {refused:?}");
+        }
+        std::fs::remove_file(&filler).unwrap();
+        write(&store, &["INSERT INTO a (n) VALUES (3)"]).await.unwrap();
+        assert_eq!(stored(&url).await, [1, 3]);
+        store.close().await;
+    }
+
+    /// Runs a test of this module by itself, with its temporary files on a file system that is small.
+    fn again_on_a_small_disk(place: &std::path::Path, test: &str) {
+        let place = place.to_str().unwrap();
+        let size = SMALL_DISK_BYTES.to_string();
+        let output = std::process::Command::new("bwrap")
+            .args(["--dev-bind", "/", "/", "--size", &size, "--tmpfs", place, "--setenv", "TMPDIR", place])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", &format!("sql::tests::{test}")])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn what_is_accepted_after_a_commit_that_failed_is_stored() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", dir.path().join("a.db").display());
+        let store = SqlStore::open(SqlOptions { url: url.clone() }).await.unwrap();
+        const TABLES: [&str; 2] = [
+            "CREATE TABLE b (n INTEGER PRIMARY KEY)",
+            "CREATE TABLE a (n INTEGER REFERENCES b DEFERRABLE INITIALLY DEFERRED)",
+        ];
+        write(&store, &TABLES).await.unwrap();
+        // It is found out only by the commit, which leaves the transaction open.
+        let refused = write(&store, &["INSERT INTO a VALUES (1)"]).await;
+        assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+        write(&store, &["INSERT INTO b VALUES (2)", "INSERT INTO a VALUES (2)"]).await.unwrap();
+        assert_eq!(stored(&url).await, [2]);
+        store.close().await;
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! SQLite has one writer connection that belongs to one task. The task takes the jobs that wait, up to a bound, into one
 //! immediate transaction. When one of them fails, all run again, each behind a savepoint: a job that fails takes back
-//! only what it did, and all others share the one commit. MySQL gives each job its own transaction and runs it again when another one was in the way.
+//! only what it did, and all others share the one commit. A connection whose transaction did not end as it was asked to is
+//! given up. MySQL gives each job its own transaction and runs it again when another one was in the way.
 
 use std::time::Duration;
 
@@ -114,10 +115,26 @@ async fn run(connection: DatabaseConnection, mut jobs: mpsc::Receiver<Box<dyn Qu
         let committed = write_group(&connection, &mut group).await;
         if let Err(error) = &committed {
             tracing::warn!(error = error as &dyn std::error::Error, "sql group was not committed");
+            give_up(&connection).await;
         }
         for job in group.drain(..) {
             job.answer(committed.as_ref().map(|&()| ()));
         }
+    }
+}
+
+/// Closes the one connection of the pool, which opens another for the next group.
+///
+/// SQLite may have taken a transaction back by itself, as it does when the disk is full, and its driver counts it as open
+/// all the same: whatever was written there afterwards would be savepoints of a transaction that nobody ever commits.
+async fn give_up(connection: &DatabaseConnection) {
+    match connection.get_sqlite_connection_pool().acquire().await {
+        Ok(held) => {
+            if let Err(error) = held.close().await {
+                tracing::warn!(error = &error as &dyn std::error::Error, "sql connection was not closed in order");
+            }
+        }
+        Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "sql connection cannot be had"),
     }
 }
 
