@@ -44,13 +44,19 @@ impl Delegation {
         }
         let wanted = if has("cpu") { "+memory +pids +cpu" } else { "+memory +pids" };
         remove_deserted(parent);
-        if let Err(error) = hand_on(parent, wanted) {
-            if error.kind() != io::ErrorKind::ResourceBusy {
-                return Err("the group of this process may not be changed by this user");
+        let handed = match hand_on(parent, wanted) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                step_aside(parent, name, family)?;
+                hand_on(parent, wanted)
             }
-            step_aside(parent, name, family)?;
-            hand_on(parent, wanted).map_err(|_| "the kernel hands no controllers on from the group of this process")?;
-        }
+            handed => handed,
+        };
+        handed.map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "the group of this process may not be changed by this user"
+            }
+            _ => "the kernel hands no controllers on from the group of this process",
+        })?;
         let base = parent.join(name);
         let made = fs::create_dir_all(&base).and_then(|()| hand_on(&base, wanted));
         made.map_err(|_| "no group can be made below the group of this process")?;

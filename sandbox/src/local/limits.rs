@@ -80,8 +80,8 @@ impl Limits {
 fn rule(key: &str) -> &'static str {
     match key {
         "cpu" => "give a number of processors from 10m to 1000, as 500m or 1.5",
-        "memory" => "give 16Mi to below 65536Gi in whole numbers, as 512Mi or 2Gi",
-        "disk" => "give 1Mi to below 65536Gi in whole numbers, as 512Mi or 2Gi",
+        "memory" => "give at least 16Mi and less than 65536Gi, as 512Mi or 2Gi",
+        "disk" => "give at least 1Mi and less than 65536Gi, as 512Mi or 2Gi",
         _ => "give a number from 8 to 100000",
     }
 }
