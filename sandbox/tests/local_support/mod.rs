@@ -83,7 +83,7 @@ impl Host {
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
         assert!(url.starts_with("http://127.0.0.1:"), "the runtime did not start: {url:?}");
-        let client = Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
+        let client = Client::builder().timeout(Duration::from_secs(240)).build().unwrap();
         Self { child, url: url.trim().to_owned(), state, client, _directory: directory }
     }
 
