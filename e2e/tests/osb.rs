@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use e2e::Result;
 use e2e::process::SandboxRuntime;
 use e2e::python::install;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 struct Osb {
     program: PathBuf,
@@ -65,6 +66,46 @@ fn the_official_command_creates_runs_writes_reads_and_kills() -> Result {
 
     osb.text(&["sandbox", "kill", id])?;
     assert!(!osb.call(&["command", "run", id, "--", "true"])?.status.success(), "it ran in a dead sandbox");
+    Ok(())
+}
+
+#[test]
+fn the_official_command_follows_the_background_and_reads_the_policy() -> Result {
+    let commands = install("opensandbox-clients")?;
+    let state = tempfile::tempdir()?;
+    let runtime = SandboxRuntime::start(state.path())?;
+    let osb = Osb {
+        program: commands.join("osb"),
+        domain: runtime.url.replacen("http://", "", 1),
+        api_key: runtime.api_key.clone(),
+    };
+    let policy = state.path().join("policy.json");
+    let rule = json!({ "action": "allow", "target": "example.com" });
+    std::fs::write(&policy, json!({ "defaultAction": "deny", "egress": [rule] }).to_string())?;
+    let policy = ["--network-policy-file", path(&policy)?];
+    let created = [&["sandbox", "create", "--image", "vitrine/code", "-o", "json"], &policy[..]].concat();
+    let created = osb.json(&created)?;
+    let id = created["id"].as_str().ok_or("no id")?;
+
+    let script = "echo one; echo two >&2; while [ ! -e go ]; do sleep 0.05; done; echo three; exit 3";
+    let started = osb.json(&["command", "run", id, "--background", "-o", "json", "--", "sh", "-c", script])?;
+    let command = started["execution_id"].as_str().ok_or("no id of a command")?;
+    let status = || osb.json(&["command", "status", id, command, "-o", "json"]);
+    assert_eq!(status()?["running"], true);
+    osb.text(&["command", "run", id, "-o", "raw", "--", "touch", "go"])?;
+    let until = Instant::now() + Duration::from_secs(120);
+    while status()?["running"] == true {
+        assert!(Instant::now() < until, "it does not end");
+    }
+    assert_eq!(status()?["exit_code"], 3);
+    let log = osb.json(&["command", "logs", id, command, "-o", "json"])?;
+    assert_eq!((&log["content"], &log["cursor"]), (&json!("one\ntwo\nthree\n"), &json!(14)));
+    let rest = osb.json(&["command", "logs", id, command, "--cursor", "8", "-o", "json"])?;
+    assert_eq!(rest["content"], "three\n");
+
+    let told = json!({ "default_action": "deny", "egress": [rule] });
+    assert_eq!(osb.json(&["egress", "get", id, "-o", "json"])?, told);
+    osb.text(&["sandbox", "kill", id])?;
     Ok(())
 }
 

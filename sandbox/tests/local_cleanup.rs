@@ -63,6 +63,26 @@ async fn a_killed_runtime_leaves_nothing_after_the_next_start() {
     assert!(next.wait().unwrap().success());
 }
 
+/// Nor does one that could not be made, here since its directory cannot be.
+#[tokio::test]
+async fn a_sandbox_that_cannot_be_made_leaves_nothing() {
+    let host = Host::start();
+    let first = host.sandbox(json!({})).await;
+    let groups: Vec<PathBuf> =
+        records(&host).remove(0).1.iter().map(|path| path.parent().unwrap().to_owned()).collect();
+    host.delete(&format!("/v1/sandboxes/{}", first.id)).await;
+    let sandboxes = host.state.join("sandboxes");
+    std::fs::remove_dir(&sandboxes).unwrap();
+    std::fs::write(&sandboxes, "").unwrap();
+    let (status, refusal) = host.post("/v1/sandboxes", local_support::order(json!({}))).await;
+    assert_eq!((status, &refusal["code"]), (500.try_into().unwrap(), &json!("LOCAL::SANDBOX_START_FAILED")));
+    let has_directories = |path: &PathBuf| std::fs::read_dir(path).unwrap().any(|entry| entry.unwrap().path().is_dir());
+    assert!(!groups.iter().any(has_directories), "{groups:?}");
+    std::fs::remove_file(&sandboxes).unwrap();
+    std::fs::create_dir(&sandboxes).unwrap();
+    host.sandbox(json!({})).await;
+}
+
 /// Also of one whose processes could not die, because they were frozen.
 #[tokio::test]
 async fn a_paused_sandbox_does_not_outlive_its_runtime_for_long() {

@@ -45,6 +45,63 @@ async fn without_a_policy_there_is_no_way_out_at_all() {
     assert_eq!(answer.status(), StatusCode::BAD_GATEWAY);
 }
 
+/// Prints what each file, variable and argument list inside holds of the needles, which come spelt backwards: what searches
+/// must not find itself.
+#[cfg(test)]
+const SEARCH: &str = r#"
+import os, socket, stat, sys
+needles = {word[::-1].encode(): name for name, word in (pair.split("=", 1) for pair in sys.argv[1:])}
+def look(path):
+    try:
+        content = open(path, "rb").read()
+    except OSError:
+        return
+    for needle, name in needles.items():
+        if needle in content:
+            print(name, "in", path)
+for place, directories, files in os.walk("/"):
+    if place in ("/usr", "/proc", "/sys"):
+        directories.clear()
+    for file in files:
+        path = os.path.join(place, file)
+        if stat.S_ISREG(os.lstat(path).st_mode):
+            look(path)
+seen = 0
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    for file in ("environ", "cmdline", "maps", "status", "mountinfo", "cgroup"):
+        look(f"/proc/{pid}/{file}")
+    seen += 1
+for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET, "127.7.7.7"), (socket.AF_INET6, "::1")):
+    for port in (18080, 44772):
+        with socket.socket(family) as attempt:
+            if attempt.connect_ex((address, port)) == 0:
+                print(port, "answers at", address)
+print("done", seen > 1)
+"#;
+
+/// The API of the way out is outside, and so are the secrets that open the runtime's doors.
+#[tokio::test]
+async fn nothing_inside_leads_to_the_policy_of_the_sandbox_s9() {
+    let host = Host::start();
+    let sandbox = open(&host, allow(&["allowed.test"])).await;
+    let (_, egress) = host.egress(&sandbox).await;
+    let planted = "a-word-that-is-planted";
+    sandbox.upload("/workspace/planted", planted.as_bytes(), 644).await;
+    let backwards = |name: &str, word: &str| format!("{name}={}", word.chars().rev().collect::<String>());
+    let needles = [
+        backwards("egress", &egress),
+        backwards("execd", &sandbox.token),
+        backwards("key", local_support::KEY),
+        backwards("planted", planted),
+    ];
+    let argv: Vec<&str> = ["python3", "-c", SEARCH].into_iter().chain(needles.iter().map(String::as_str)).collect();
+    let run = sandbox.execute(json!({ "argv": argv, "envs": { "PLANTED": planted } })).await;
+    let found: Vec<&str> = run.stdout.lines().collect();
+    let [file, variable, "done True"] = found[..] else { panic!("{found:#?} {}", run.stderr) };
+    assert_eq!(file, "planted in /workspace/planted", "the search finds what is there");
+    assert!(variable.starts_with("planted in /proc/") && variable.ends_with("/environ"), "{variable}");
+}
+
 #[tokio::test]
 async fn with_a_policy_there_is_no_other_way_out() {
     let origin = Origin::hello();

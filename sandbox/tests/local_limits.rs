@@ -102,8 +102,7 @@ async fn processes_are_limited() {
         assert_eq!(sandbox.run("echo alive").await.stdout, "alive\n");
         let many = sandbox.run("for i in $(seq 100); do sleep 5 & done; wait").await;
         assert!(many.stderr.contains("Resource temporarily unavailable"), "{many:?}");
-        let threads =
-            "import threading, time\nfor _ in range(100): threading.Thread(target=time.sleep, args=(2,)).start()";
+        let threads = "import threading, time\nfor _ in range(100): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()";
         let run = sandbox.execute(json!({ "argv": ["python3", "-c", threads] })).await;
         assert!(run.stderr.contains("can't start new thread"), "{run:?}");
     }
@@ -157,9 +156,7 @@ async fn time_is_limited() {
         let run = sandbox.execute(json!({ "command": "sleep 600", "timeout": 300 })).await;
         assert_eq!(run.exit, -1);
         let path = format!("/v1/sandboxes/{}", sandbox.id);
-        let soon = time::OffsetDateTime::now_utc() + time::Duration::milliseconds(300);
-        let soon = soon.format(&time::format_description::well_known::Rfc3339).unwrap();
-        host.post(&format!("{path}/renew-expiration"), json!({ "expiresAt": soon })).await;
+        host.let_expire(&sandbox).await;
         until("its time is over", async || host.get(&path).await.0 == StatusCode::NOT_FOUND).await;
     }
 }
@@ -185,7 +182,12 @@ async fn a_gigabyte_of_output_does_not_grow_the_server() {
         sandbox.get(&format!("/command/status/{}", run.id)).await.1["running"] == false
     })
     .await;
-    assert_eq!(sandbox.get(&format!("/command/status/{}", run.id)).await.1["exit_code"], 0);
+    let (_, status) = sandbox.get(&format!("/command/status/{}", run.id)).await;
+    assert_eq!(status["exit_code"], 0);
+    assert_eq!(status["vitrine.dropped_bytes"], (1 << 30) + 4 - (64 << 20), "what was not kept is counted");
+    let left = std::fs::read_dir(host.state.join("sandboxes").join(&sandbox.id)).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["record.json"], "what is kept goes with the runtime");
     let streamed = sandbox.run("head -c 20000000 /dev/zero | tr '\\0' x | fold -w 99").await;
     assert_eq!(streamed.stdout.len(), 20_000_000 + 20_000_000_usize / 99);
     assert!(host.memory_kib("VmHWM") < 100_000, "{} KiB", host.memory_kib("VmHWM"));

@@ -48,11 +48,12 @@ async fn the_clock_of_the_code_stands_still() {
                 assert!(chunk.unwrap().is_some(), "the stream must stay open");
             }
         };
-        tokio::time::timeout(Duration::from_secs(5), silent(&mut response)).await.expect("silence within five seconds");
-        let used = cpu_ticks(&sandbox);
+        tokio::time::timeout(Duration::from_secs(60), silent(&mut response)).await.expect("silence within a minute");
+        let used = cpu_ticks(&host, &sandbox);
+        assert!(used > 0, "it has run before");
         let longer_than_a_ping = tokio::time::timeout(Duration::from_millis(3_300), response.chunk()).await;
         assert!(longer_than_a_ping.is_err(), "a paused sandbox is silent: {longer_than_a_ping:?}");
-        assert_eq!(cpu_ticks(&sandbox), used, "no process of the sandbox has run");
+        assert_eq!(cpu_ticks(&host, &sandbox), used, "no process of the sandbox has run");
         let (status, refusal) = sandbox.post("/command", json!({ "command": "true" })).await;
         assert_eq!((status, &refusal["code"]), (StatusCode::CONFLICT, &json!("LOCAL::SANDBOX_PAUSED")));
         assert_eq!(put(&host, &sandbox, "resume").await, (StatusCode::ACCEPTED, json!("")));
@@ -62,17 +63,58 @@ async fn the_clock_of_the_code_stands_still() {
     }
 }
 
-/// Processor time of every process that has the sandbox's marker as its parent namespace's first process' child.
+/// Processor time of every process of the sandbox, its first one excepted, which goes on where a signal stops the others.
 #[cfg(test)]
-fn cpu_ticks(sandbox: &Sandbox) -> u64 {
-    let of = |pid: &str| {
-        let environment = std::fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-        let is_ours = String::from_utf8_lossy(&environment).contains(&sandbox.id);
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok().filter(|_| is_ours)?;
-        let fields: Vec<u64> = stat.rsplit_once(") ")?.1.split(' ').filter_map(|field| field.parse().ok()).collect();
-        Some(fields[10] + fields[11])
+fn cpu_ticks(host: &Host, sandbox: &Sandbox) -> u64 {
+    let of = |pid: &u32| {
+        let fields = stat(*pid)?;
+        Some(fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap())
     };
-    std::fs::read_dir("/proc").unwrap().filter_map(|entry| of(entry.ok()?.file_name().to_str()?)).sum()
+    host.processes(sandbox)[1..].iter().filter_map(of).sum()
+}
+
+/// What the kernel says about a process behind its name, from its state on.
+#[cfg(test)]
+fn stat(pid: u32) -> Option<Vec<String>> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Some(stat.rsplit_once(") ")?.1.split(' ').map(str::to_owned).collect())
+}
+
+/// The first process of the sandbox is held up, so that it does what it is told too late for the caller.
+#[tokio::test]
+async fn a_pause_that_failed_is_taken_back() {
+    let host = Host::start_with(&["--no-cgroups"]);
+    let sandbox = host.sandbox(json!({})).await;
+    let command = json!({ "command": "while :; do sleep 0.01; done", "background": true });
+    sandbox.start(command).await.text().await.unwrap();
+    let signal = |signal| {
+        let first = i32::try_from(host.processes(&sandbox)[0]).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(first).unwrap(), signal).unwrap();
+    };
+    for (verb, code, stays) in
+        [("pause", "LOCAL::SANDBOX_PAUSE_FAILED", "Running"), ("resume", "LOCAL::SANDBOX_RESUME_FAILED", "Paused")]
+    {
+        signal(rustix::process::Signal::STOP);
+        let (status, refusal) = put(&host, &sandbox, verb).await;
+        assert_eq!((status, &refusal["code"]), (StatusCode::INTERNAL_SERVER_ERROR, &json!(code)));
+        assert_eq!(state(&host, &sandbox).await, stays);
+        signal(rustix::process::Signal::CONT);
+        if verb == "pause" {
+            assert_eq!(sandbox.run("echo fine").await.stdout, "fine\n");
+            assert_eq!(put(&host, &sandbox, "pause").await.0, StatusCode::ACCEPTED);
+        } else {
+            // The answers to both words have to come before anything is known.
+            until("everything stands still", async || is_stopped(&host, &sandbox)).await;
+            assert_eq!(put(&host, &sandbox, "resume").await.0, StatusCode::ACCEPTED);
+        }
+        assert_eq!(is_stopped(&host, &sandbox), verb == "pause", "{verb} is done when it says so");
+    }
+    assert_eq!(sandbox.run("echo fine").await.stdout, "fine\n");
+}
+
+#[cfg(test)]
+fn is_stopped(host: &Host, sandbox: &Sandbox) -> bool {
+    host.processes(sandbox)[1..].iter().filter_map(|pid| stat(*pid)).all(|fields| matches!(&*fields[0], "T" | "Z"))
 }
 
 /// Row 14.
@@ -104,10 +146,7 @@ async fn a_paused_sandbox_can_be_deleted_and_expires() {
             assert_eq!(put(&host, sandbox, "pause").await.0, StatusCode::ACCEPTED);
         }
         assert_eq!(host.delete(&format!("/v1/sandboxes/{}", deleted.id)).await.0, StatusCode::NO_CONTENT);
-        let soon = time::OffsetDateTime::now_utc() + time::Duration::milliseconds(300);
-        let soon = soon.format(&time::format_description::well_known::Rfc3339).unwrap();
-        let renew = format!("/v1/sandboxes/{}/renew-expiration", expiring.id);
-        assert_eq!(host.post(&renew, json!({ "expiresAt": soon })).await.0, StatusCode::OK);
+        host.let_expire(&expiring).await;
         until("the paused sandbox expires", async || state(&host, &expiring).await == "none").await;
         until("nothing of either is left", async || host.directories() == 0).await;
     }
@@ -140,9 +179,10 @@ while True:
     sandbox.start(command).await.text().await.unwrap();
     until("it runs", async || sandbox.run("stat -c %s count").await.stdout.trim().parse().unwrap_or(0) > 3).await;
     put(&host, &sandbox, "pause").await;
-    let used = cpu_ticks(&sandbox);
+    let used = cpu_ticks(&host, &sandbox);
+    assert!(used > 0, "it has run before");
     tokio::time::sleep(Duration::from_millis(500)).await;
-    assert_eq!(cpu_ticks(&sandbox), used);
+    assert_eq!(cpu_ticks(&host, &sandbox), used);
     put(&host, &sandbox, "resume").await;
     let size = async || sandbox.run("stat -c %s count").await.stdout.trim().parse::<u64>().unwrap_or(0);
     let before = size().await;

@@ -182,6 +182,18 @@ async fn a_cancel_stops_the_command_and_all_that_it_started() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn output_that_the_server_has_not_kept_is_counted() {
+    let host = Host::start();
+    let stage = Stage::new(&host, |_| {}).await;
+    let kept_bytes = 64 << 20;
+    let command = stage.start(&format!("head -c {} /dev/zero | tr '\\0' x", kept_bytes + 10), LONG).await;
+    let output = Kept::default();
+    let followed = stage.follow(&command, &output).await;
+    assert_eq!(output.text().len(), kept_bytes);
+    assert_eq!(followed, Followed::Ended(ProgramEnd { dropped_bytes: 10, ..ProgramEnd::of(Exit::Code(0)) }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_the_server_does_not_know_gives_its_sandbox_up() {
     let host = Host::start();
     let stage = Stage::new(&host, |_| {}).await;

@@ -83,19 +83,21 @@ fn sandbox_checks() -> Vec<Check> {
         Err(fault) => return vec![Check { name: "sandbox", finding: Err(fault) }],
     };
     let started = format!("starts in {} ms and enforces {}", found.start_time.as_millis(), found.enforced.join(", "));
-    let has_groups = found.enforced.contains(&"memory") && found.enforced.contains(&"pids");
-    let groups = if has_groups {
-        "the kernel bounds memory and processes"
-    } else {
-        "there are none for this user: memory is watched, processes are bounded by rlimit, and cpu is not bounded; for \
-         more, start vitrine as root, or as a service of systemd with Delegate=yes"
-    };
+    let groups = found.no_groups.map_or_else(|| "the kernel bounds memory and processes".to_owned(), without_groups);
     let browser = found.no_browser.unwrap_or_else(|| "Chromium is there for vitrine/browser".to_owned());
     vec![
         Check { name: "sandbox", finding: Ok(started) },
-        Check { name: "cgroups", finding: Ok(groups.to_owned()) },
+        Check { name: "cgroups", finding: Ok(groups) },
         Check { name: "browser", finding: Ok(browser) },
     ]
+}
+
+fn without_groups(why: &str) -> String {
+    format!(
+        "there are none: {why}; memory is watched, processes are bounded by rlimit, and cpu is not bounded; for more, start \
+         vitrine in a group that is its own, as a service of systemd with Delegate=yes or with systemd-run --user --scope \
+         -p Delegate=yes, and vitrine doctor in the same way; with groups of version 1, start it as root"
+    )
 }
 
 fn try_sandbox() -> Result<sandbox::local::TriedOut, String> {

@@ -238,12 +238,14 @@ pub struct ProgramEnd {
     pub raw: Option<RawOutput>,
     /// The streams that are left out of `raw` because they hold a credential's value.
     pub raw_withheld: Vec<OutputStream>,
+    /// Bytes at the end of its output that nobody has kept, so that they were not told.
+    pub dropped_bytes: u64,
 }
 
 impl ProgramEnd {
     /// It ended in this way, nothing of it is left, and its output was told as it was.
     pub const fn of(exit: Exit) -> Self {
-        Self { exit, sandbox_lost: false, raw: None, raw_withheld: Vec::new() }
+        Self { exit, sandbox_lost: false, raw: None, raw_withheld: Vec::new(), dropped_bytes: 0 }
     }
 }
 

@@ -134,7 +134,7 @@ async fn follow(
     if end.sandbox_lost {
         claim.sandbox.give_up(claim, sandbox.id).await.map_err(Unfinished::LeftOpen)?;
     }
-    let EndedOutput { text, truncated, lossy, outputs } = output.inner.ended(call).await;
+    let EndedOutput { text, truncated, lossy, outputs } = output.inner.ended(call, end.dropped_bytes).await;
     let result = ToolResult { truncated, lossy, ..program_result(claim, sandbox, exit, text, limit) };
     Ok(conclude(claim, call, sandbox, true, (Ok(result), outputs)).await)
 }

@@ -47,16 +47,15 @@ impl WholeOutput {
         }
     }
 
-    /// Stores what was taken, as a file of this call; None when nothing was, or the store failed.
-    pub(super) async fn keep(self, claim: &Claim, call: &ToolCall) -> Option<Artifact> {
+    /// Stores what was taken, as a file of this call; None when nothing was, or the store failed. What was dropped before it
+    /// came here is counted with what was left out.
+    pub(super) async fn keep(self, claim: &Claim, call: &ToolCall, dropped_bytes: u64) -> Option<Artifact> {
         let mut whole = self.0.into_inner();
         if whole.taken_bytes == 0 {
             return None;
         }
-        if whole.left_out_bytes > 0 {
-            let cut = format!("\n[cut here: {} more bytes were printed]\n", whole.left_out_bytes);
-            whole.waiting.extend_from_slice(cut.as_bytes());
-        }
+        let cut = cut_mark(whole.left_out_bytes.saturating_add(dropped_bytes));
+        whole.waiting.extend_from_slice(cut.as_bytes());
         whole.write(claim).await;
         match whole.draft?.keep().await {
             Ok(blob) => Some(artifact(claim, call.id, format!("output-{}.txt", call.id), "text/plain", blob)),
@@ -65,6 +64,14 @@ impl WholeOutput {
                 None
             }
         }
+    }
+}
+
+/// What stands at the end of a text that lacks the bytes behind it, or nothing.
+pub(super) fn cut_mark(missing_bytes: u64) -> String {
+    match missing_bytes {
+        0 => String::new(),
+        missing => format!("\n[cut here: {missing} more bytes were printed]\n"),
     }
 }
 

@@ -10,7 +10,7 @@ use super::credentials::Lent;
 use super::egress;
 use super::model::{ToolCall, ToolCallState, ToolResult, without_nul};
 use super::output::CappedOutput;
-use super::printed::{WholeOutput, keep_raw, raw_withheld};
+use super::printed::{WholeOutput, cut_mark, keep_raw, raw_withheld};
 use crate::agent::Claim;
 use crate::event::Event;
 use crate::execution::StopCause;
@@ -35,7 +35,7 @@ pub(super) async fn run_program(
     let timeout = time_limit(claim);
     let output = ProgramOutput::new(claim, call.id);
     let ended = run_lent(claim, call, program, timeout, sandbox, &output).await;
-    let EndedOutput { text, truncated, lossy, mut outputs } = output.ended(call).await;
+    let EndedOutput { text, truncated, lossy, mut outputs } = output.ended(call, 0).await;
     let end = match ended {
         Ok(end) => end,
         Err(error) => return (Err(error), outputs),
@@ -156,13 +156,14 @@ impl<'a> ProgramOutput<'a> {
         }
     }
 
-    /// What there is of the output when nothing more comes. What the log's head left out is told with the call's end.
-    pub(super) async fn ended(self, call: &ToolCall) -> EndedOutput {
+    /// What there is of the output when nothing more comes. What the log's head left out is told with the call's end, and
+    /// how much did not come, since nobody has kept it.
+    pub(super) async fn ended(self, call: &ToolCall, dropped_bytes: u64) -> EndedOutput {
         let caps = self.caps.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (omitted_bytes, tail) = (caps.log.omitted_bytes(), caps.log.tail());
+        let (omitted_bytes, tail) = (caps.log.omitted_bytes().saturating_add(dropped_bytes), caps.log.tail());
         let mut outputs = Outputs::default();
         if omitted_bytes > 0 {
-            outputs.printed.extend(self.whole.keep(self.claim, call).await);
+            outputs.printed.extend(self.whole.keep(self.claim, call, dropped_bytes).await);
             let artifact_id = outputs.printed.first().map(|file| file.id);
             outputs.last_words.push(Event::OutputTruncated { tool_call_id: self.id, omitted_bytes, artifact_id });
         }
@@ -170,7 +171,8 @@ impl<'a> ProgramOutput<'a> {
             let tool_call_id = self.id;
             outputs.last_words.push(Event::SandboxOutput { tool_call_id, stream: caps.last_stream, text: tail });
         }
-        let (text, truncated) = (caps.model.text(), caps.model.omitted_bytes() > 0);
+        let text = caps.model.text() + &cut_mark(dropped_bytes);
+        let truncated = caps.model.omitted_bytes() > 0 || dropped_bytes > 0;
         EndedOutput { text, truncated, lossy: caps.lossy, outputs }
     }
 

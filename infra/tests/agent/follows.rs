@@ -15,6 +15,7 @@ use crate::books::Books;
 use crate::failing_store::{Failpoint, When};
 use crate::failpoints::sweep;
 use crate::mariadb;
+use crate::played_background::DROPPED_BYTES;
 use crate::played_model::{Turn, shell};
 use crate::stage::{Place, Scene, Stage, until};
 use crate::step::{Fuse, Step};
@@ -62,6 +63,24 @@ async fn a_long_program_runs_in_the_background_and_a_short_one_does_not() {
         assert_eq!((call.state, &call.result), (Succeeded, &StoredText::Inline(LINE.to_owned())));
         stage.close().await;
     }
+}
+
+#[tokio::test]
+async fn output_that_nobody_has_kept_is_told_as_cut() {
+    let stage = Stage::with_long_programs().await;
+    let execution = stage.start(turns("flood a b")).await;
+    stage.finish(execution).await;
+    let books = Books::closed(&stage, execution).await;
+    assert_eq!(told(&books), "flood a b");
+    let call = books.tool_calls().next().unwrap();
+    let text = format!("flood a b\n[cut here: {DROPPED_BYTES} more bytes were printed]\n");
+    assert_eq!((call.state, &call.result), (Succeeded, &StoredText::Inline(text)));
+    let omitted = books.log.iter().find_map(|record| match &record.event {
+        Event::OutputTruncated { omitted_bytes, artifact_id: None, .. } => Some(*omitted_bytes),
+        _ => None,
+    });
+    assert_eq!(omitted, Some(DROPPED_BYTES));
+    stage.close().await;
 }
 
 /// Around each write and each append: the program runs once, and its output is told once as a whole. Where it could not be

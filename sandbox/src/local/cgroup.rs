@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::delegation::{Delegation, Family};
 use super::freezer::Freezer;
 use super::limits::Limits;
 
@@ -40,6 +41,8 @@ pub struct Ground {
     cpu: Option<PathBuf>,
     /// Version 1 only; the group of version 2 freezes by itself.
     freezer: Option<PathBuf>,
+    /// Why there are no groups, where that is so.
+    missing: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,13 +62,28 @@ pub struct Group {
 
 impl Ground {
     /// Finds out what this host allows, by trying.
-    pub fn detect(mode: Cgroups, name: &str) -> Self {
+    pub fn detect(mode: Cgroups, name: &str, family: Family) -> Self {
         if mode == Cgroups::Off {
             return Self::default();
         }
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        version_two(&own, &mounts, name).unwrap_or_else(|| version_one(&own, &mounts, name))
+        let why = match version_two(&own, &mounts, name, family) {
+            Ok(ground) => return ground,
+            Err(why) => why,
+        };
+        let ground = version_one(&own, &mounts, name);
+        if ground.memory.is_some() && ground.pids.is_some() {
+            tracing::debug!(reason = why, "control groups of version 1 are used, and not those of version 2");
+            return ground;
+        }
+        tracing::warn!(reason = why, "control groups are missing; what stands in for them bounds sandboxes");
+        Self { missing: Some(why), ..ground }
+    }
+
+    /// Why there are no groups for memory and processes, or nothing.
+    pub fn missing(&self) -> Option<&'static str> {
+        self.missing
     }
 
     /// Memory, storage and processes are bounded everywhere, by a control group or by what stands behind the colon;
@@ -221,27 +239,13 @@ pub fn kill_members(directory: &Path) {
     }
 }
 
-fn version_two(own: &str, mounts: &str, name: &str) -> Option<Ground> {
-    let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let parent = locate(mounts, path, |kind, _| kind == "cgroup2")?;
-    let available = fs::read_to_string(parent.join("cgroup.controllers")).ok()?;
-    let has = |wanted: &str| available.split_whitespace().any(|controller| controller == wanted);
-    if !(has("memory") && has("pids")) {
-        return None;
-    }
-    let wanted = if has("cpu") { "+memory +pids +cpu" } else { "+memory +pids" };
-    if write(&parent, "cgroup.subtree_control", wanted).is_err() {
-        // A group with processes may not hand controllers on, so the runtime steps aside into a group of its own.
-        let aside = parent.join(format!("{name}-runtime"));
-        fs::create_dir_all(&aside).ok()?;
-        write(&aside, "cgroup.procs", "0").ok()?;
-        write(&parent, "cgroup.subtree_control", wanted).ok()?;
-    }
-    let base = parent.join(name);
-    fs::create_dir_all(&base).ok()?;
-    write(&base, "cgroup.subtree_control", wanted).ok()?;
-    let cpu = has("cpu").then(|| base.clone());
-    Some(Ground { version: Version::Two, memory: Some(base.clone()), pids: Some(base), cpu, freezer: None })
+fn version_two(own: &str, mounts: &str, name: &str, family: Family) -> Result<Ground, &'static str> {
+    let path = own.lines().find_map(|line| line.strip_prefix("0::"));
+    let group = path.and_then(|path| locate(mounts, path, |kind, _| kind == "cgroup2"));
+    let Delegation { base, has_cpu } = Delegation::prepare(&group.ok_or("this host has no version 2")?, name, family)?;
+    let cpu = has_cpu.then(|| base.clone());
+    let (memory, pids) = (Some(base.clone()), Some(base));
+    Ok(Ground { version: Version::Two, memory, pids, cpu, freezer: None, missing: None })
 }
 
 fn version_one(own: &str, mounts: &str, name: &str) -> Ground {
@@ -263,6 +267,7 @@ fn version_one(own: &str, mounts: &str, name: &str) -> Ground {
         pids: base("pids"),
         cpu: base("cpu"),
         freezer: base("freezer"),
+        missing: None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::Mode;
 use rustix::net::{
@@ -22,12 +23,14 @@ use super::protocol::{self, OPEN, READY, Reply, Request};
 /// The control socket of one sandbox.
 pub struct Channel {
     control: UnixStream,
+    /// Words that the init has yet to answer; one that nobody waits for any more is answered all the same.
+    unanswered: AtomicUsize,
 }
 
 impl Channel {
     pub fn new(control: std::os::unix::net::UnixStream) -> io::Result<Self> {
         control.set_nonblocking(true)?;
-        Ok(Self { control: UnixStream::from_std(control)? })
+        Ok(Self { control: UnixStream::from_std(control)?, unanswered: AtomicUsize::new(0) })
     }
 
     /// Returns when the init has said that it is ready; an error means that it will never be.
@@ -58,19 +61,35 @@ impl Channel {
         }
     }
 
-    /// Tells the init a word that it answers when it has done it. One at a time.
+    /// Tells the init a word and returns when it has done it. One at a time. When this is given up meanwhile, the init
+    /// does it later all the same.
     pub async fn tell(&self, word: u8) -> io::Result<()> {
+        self.send_word(word).await?;
+        // It answers in the order of the words, so the last answer is that to this one.
+        while self.unanswered.load(Ordering::Acquire) > 0 {
+            let receive = || {
+                let mut answer = [0];
+                let (received, _) = rustix::net::recv(&self.control, &mut answer, RecvFlags::DONTWAIT)?;
+                if (received, answer) != (1, [READY]) {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                self.unanswered.fetch_sub(1, Ordering::AcqRel);
+                Ok(())
+            };
+            self.control.async_io(Interest::READABLE, receive).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the init a word, whose answer the next [`Self::tell`] waits for.
+    pub async fn send_word(&self, word: u8) -> io::Result<()> {
         let send = || {
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-            Ok(rustix::net::send(&self.control, &[word], flags)?)
+            rustix::net::send(&self.control, &[word], flags)?;
+            self.unanswered.fetch_add(1, Ordering::AcqRel);
+            Ok(())
         };
-        self.control.async_io(Interest::WRITABLE, send).await?;
-        let mut answer = [0];
-        let receive = || Ok(rustix::net::recv(&self.control, &mut answer, RecvFlags::DONTWAIT)?);
-        match self.control.async_io(Interest::READABLE, receive).await? {
-            (1, _) if answer == [READY] => Ok(()),
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
+        self.control.async_io(Interest::WRITABLE, send).await
     }
 
     /// Opens an operation and sends its request.

@@ -43,12 +43,22 @@ pub async fn delete(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -
 }
 
 pub async fn pause(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
-    pause::pause(&shared.registry.find(&id)?).await?;
-    Ok(StatusCode::ACCEPTED)
+    let sandbox = shared.registry.find(&id)?;
+    to_its_end(&shared, async move { pause::pause(&sandbox).await }).await
 }
 
 pub async fn resume(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
-    pause::resume(&shared.registry.find(&id)?).await?;
+    let sandbox = shared.registry.find(&id)?;
+    to_its_end(&shared, async move { pause::resume(&sandbox).await }).await
+}
+
+/// A caller that goes away meanwhile leaves no sandbox half stopped.
+async fn to_its_end(
+    shared: &Shared,
+    change: impl Future<Output = Result<(), ApiError>> + Send + 'static,
+) -> Result<StatusCode, ApiError> {
+    let task = shared.registry.tasks.spawn(change);
+    task.await.map_err(|error| ApiError::runtime(error.to_string()))??;
     Ok(StatusCode::ACCEPTED)
 }
 

@@ -9,6 +9,8 @@ const MIB: u64 = 1024 * 1024;
 const OVERHEAD_BYTES: u64 = 32 * MIB;
 /// What the kernel keeps per file of a tmpfs, rounded up.
 const BYTES_PER_INODE: u64 = 1280;
+/// A thousand processors, in thousandths of one.
+const MAX_CPU_MILLI: u64 = 1_000_000;
 
 /// What a sandbox may use at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +35,12 @@ impl Limits {
     pub fn parse(given: &BTreeMap<String, String>) -> Result<Self, String> {
         let mut limits = Self::default();
         for (key, text) in given {
-            let invalid = || format!("resourceLimits.{key}: {text:?} is not valid");
+            let invalid = || format!("resourceLimits.{key}: {text:?} is not valid: {}", rule(key));
             match key.as_str() {
-                "cpu" => limits.cpu_milli = Some(cpu(text).filter(|milli| *milli >= 10).ok_or_else(invalid)?),
+                "cpu" => {
+                    let milli = cpu(text).filter(|milli| (10..=MAX_CPU_MILLI).contains(milli));
+                    limits.cpu_milli = Some(milli.ok_or_else(invalid)?);
+                }
                 "memory" => limits.memory_bytes = bytes(text).filter(|n| *n >= 16 * MIB).ok_or_else(invalid)?,
                 "disk" => limits.disk_bytes = bytes(text).filter(|n| *n >= MIB).ok_or_else(invalid)?,
                 "pids" => limits.pids = text.parse().ok().filter(|n| (8..=100_000).contains(n)).ok_or_else(invalid)?,
@@ -69,6 +74,15 @@ impl Limits {
         // Above the storage, so that whoever fills it gets an error and not a signal.
         let file_bytes = self.disk_bytes + MIB;
         InitLimits { open_files: self.open_files, file_bytes, processes: self.cgroup_pids() }
+    }
+}
+
+fn rule(key: &str) -> &'static str {
+    match key {
+        "cpu" => "give a number of processors from 10m to 1000, as 500m or 1.5",
+        "memory" => "give at least 16Mi and less than 65536Gi, as 512Mi or 2Gi",
+        "disk" => "give at least 1Mi and less than 65536Gi, as 512Mi or 2Gi",
+        _ => "give a number from 8 to 100000",
     }
 }
 
@@ -123,6 +137,15 @@ mod tests {
         for key in ["cpu", "memory", "disk", "pids"] {
             let given = [(key.to_owned(), "0".to_owned())].into();
             assert!(Limits::parse(&given).unwrap_err().contains(key));
+        }
+    }
+
+    #[test]
+    fn refuses_more_processors_than_there_can_be() {
+        let with = |cpu: &str| Limits::parse(&[("cpu".to_owned(), cpu.to_owned())].into());
+        assert_eq!(with("1000").unwrap().cpu_milli, Some(1_000_000));
+        for cpu in ["1000.001", "184467440737096", "18446744073709551615m"] {
+            assert!(with(cpu).unwrap_err().contains("from 10m to 1000"), "{cpu}");
         }
     }
 

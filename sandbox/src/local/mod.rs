@@ -13,6 +13,7 @@ mod cgroup;
 mod channel;
 mod clock;
 mod create;
+mod delegation;
 mod egress;
 mod error;
 mod execd;

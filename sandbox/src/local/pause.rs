@@ -57,7 +57,7 @@ pub async fn pause(sandbox: &Arc<Sandbox>) -> Result<(), ApiError> {
     // First, so that nothing begins while the rest is being stopped.
     sandbox.pause.since.send_replace(Some(clock::now()));
     let stopped = match sandbox.group.freezer {
-        Freezer::None => told(sandbox, STOP).await,
+        Freezer::None => told(sandbox, STOP, GO_ON).await,
         Freezer::One { .. } | Freezer::Two(_) => {
             let freezer = sandbox.group.freezer.clone();
             let freezing = tokio::task::spawn_blocking(move || freezer.freeze()).await;
@@ -82,7 +82,7 @@ pub async fn resume(sandbox: &Arc<Sandbox>) -> Result<(), ApiError> {
         return Err(conflict("LOCAL::SANDBOX_NOT_PAUSED", "the sandbox is not paused"));
     }
     let resumed = match sandbox.group.freezer {
-        Freezer::None => told(sandbox, GO_ON).await,
+        Freezer::None => told(sandbox, GO_ON, STOP).await,
         Freezer::One { .. } | Freezer::Two(_) => sandbox.group.freezer.thaw(),
     };
     resumed.map_err(|error| failed("LOCAL::SANDBOX_RESUME_FAILED", &error))?;
@@ -91,8 +91,14 @@ pub async fn resume(sandbox: &Arc<Sandbox>) -> Result<(), ApiError> {
     Ok(())
 }
 
-async fn told(sandbox: &Sandbox, word: u8) -> io::Result<()> {
-    tokio::time::timeout(INIT_PATIENCE, sandbox.channel.tell(word)).await?
+/// Tells the init a word. One that it has not obeyed in time it still will, and is to take back then.
+async fn told(sandbox: &Sandbox, word: u8, opposite: u8) -> io::Result<()> {
+    let outcome = tokio::time::timeout(INIT_PATIENCE, sandbox.channel.tell(word)).await.map_err(io::Error::from);
+    let outcome = outcome.flatten();
+    if outcome.is_err() {
+        let _ = tokio::time::timeout(INIT_PATIENCE, sandbox.channel.send_word(opposite)).await;
+    }
+    outcome
 }
 
 fn conflict(code: &'static str, message: &str) -> ApiError {

@@ -78,6 +78,11 @@ impl Registry {
         enforced
     }
 
+    /// Why there are no control groups, or nothing.
+    pub fn without_groups(&self) -> Option<&'static str> {
+        self.ground.missing()
+    }
+
     pub fn get(&self, id: &str) -> Option<Arc<Sandbox>> {
         self.lock().get(id).cloned()
     }
@@ -130,8 +135,12 @@ impl Registry {
             return Err(not_started(io::Error::other("the runtime is stopping")));
         }
         let id = order.profile.id.clone();
-        let group = self.ground.create(&id, &order.profile.limits).map_err(not_started)?;
+        let (token, egress_token) = (ids::token().map_err(not_started)?, ids::token().map_err(not_started)?);
         let directory = self.state.create(&id).map_err(not_started)?;
+        let group = self.ground.create(&id, &order.profile.limits).map_err(|error| {
+            let _ = std::fs::remove_dir(&directory);
+            not_started(error)
+        })?;
         let started = self.raise(&order, &group, &directory).await;
         let Raised { channel, spawned, pidfd, listener } = match started {
             Ok(raised) => raised,
@@ -144,11 +153,10 @@ impl Registry {
                 return Err(error);
             }
         };
-        let egress_token = ids::token().map_err(not_started)?.into();
-        let egress = order.policy.map(|policy| Arc::new(Egress::new(policy, egress_token, self.names.clone())));
+        let egress = order.policy.map(|policy| Arc::new(Egress::new(policy, egress_token.into(), self.names.clone())));
         let sandbox = Arc::new(Sandbox::new(Parts {
             egress: egress.clone(),
-            token: ids::token().map_err(not_started)?.into(),
+            token: token.into(),
             profile: order.profile,
             channel,
             directory,

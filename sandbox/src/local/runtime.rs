@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::serve::ListenerExt;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::io::unix::AsyncFd;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::cgroup::{Cgroups, Ground};
+use super::delegation::Family;
 use super::error::Error;
 use super::registry::Registry;
 use super::sandbox::watch_process;
@@ -29,7 +30,8 @@ pub struct RuntimeOptions {
     /// A directory of this runtime alone.
     pub state_dir: PathBuf,
     pub cgroups: Cgroups,
-    /// The parent process. When it ends, the runtime stops in order, as on a shutdown.
+    /// The parent process. When it ends, the runtime stops in order, as on a shutdown. Where control groups of version 2
+    /// need it, it is moved into another group together with the runtime.
     pub die_with_parent: Option<u32>,
 }
 
@@ -56,7 +58,9 @@ pub async fn bind(options: RuntimeOptions) -> Result<Runtime, Error> {
     let parent = options.die_with_parent.map(watch_parent).transpose()?;
     let prepare = move || {
         let state = StateDir::open(&options.state_dir)?;
-        let ground = Ground::detect(options.cgroups, &state.name());
+        let starter = options.die_with_parent.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+        let family = Family { own: rustix::process::getpid(), starter };
+        let ground = Ground::detect(options.cgroups, &state.name(), family);
         if !ground.bounds_processes() && !counts_processes_by_namespace() {
             return Err(Error::NoProcessLimit);
         }

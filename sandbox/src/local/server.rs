@@ -87,6 +87,7 @@ fn lifecycle_routes(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         .nest("/sandboxes/{id}/proxy/44772", proxied)
         .nest("/sandboxes/{id}/proxy/18080", egress)
         .route("/sandboxes/{id}/proxy/{port}", any(|| ready(no_backend())))
+        .route("/sandboxes/{id}/proxy/{port}/", any(|| ready(no_backend())))
         .route("/sandboxes/{id}/proxy/{port}/{*path}", any(|| ready(no_backend())))
         .layer(DefaultBodyLimit::max(MAX_JSON_BYTES))
         .route_layer(middleware::from_fn_with_state(Arc::clone(shared), api_key))

@@ -17,6 +17,8 @@ use super::{Cgroups, catalogue, ids};
 pub struct TriedOut {
     /// The limits that hold, as sandboxes name them; what stands behind a colon does without a control group.
     pub enforced: Vec<&'static str>,
+    /// Why there are no control groups for memory and processes, or nothing.
+    pub no_groups: Option<&'static str>,
     pub start_time: Duration,
     /// Why there is no browser here, or nothing.
     pub no_browser: Option<String>,
@@ -50,5 +52,6 @@ pub async fn try_out(state_dir: PathBuf) -> Result<TriedOut, Error> {
     let outcome = outcome.await.map_err(|error: super::error::ApiError| failed(error.message));
     registry.close().await;
     let no_browser = catalogue::resolve(catalogue::BROWSER).err();
-    Ok(TriedOut { enforced: registry.enforced(), start_time: outcome?, no_browser })
+    let (enforced, no_groups) = (registry.enforced(), registry.without_groups());
+    Ok(TriedOut { enforced, no_groups, start_time: outcome?, no_browser })
 }

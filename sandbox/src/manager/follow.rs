@@ -84,7 +84,8 @@ pub(super) async fn follow(
         Some(end) => exit(end),
         None => Exit::Unknown,
     };
-    Ok(Followed::Ended(ProgramEnd { sandbox_lost: !outcome.is_stopped, ..ProgramEnd::of(exit) }))
+    let dropped_bytes = outcome.status.map_or(0, |status| status.dropped_bytes);
+    Ok(Followed::Ended(ProgramEnd { sandbox_lost: !outcome.is_stopped, dropped_bytes, ..ProgramEnd::of(exit) }))
 }
 
 /// The wire does not tell a kill at the time limit from another one; the server's clock does, also when nobody looked.

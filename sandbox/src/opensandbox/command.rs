@@ -205,6 +205,8 @@ pub struct CommandStatus {
     pub started_at: Option<OffsetDateTime>,
     /// When it ended.
     pub finished_at: Option<OffsetDateTime>,
+    /// How many bytes at the end of a background command's output its log does not have. Only the local runtime says so.
+    pub dropped_bytes: u64,
 }
 
 impl CommandStatus {
@@ -228,11 +230,13 @@ struct RawStatus {
     error: Option<String>,
     started_at: Option<String>,
     finished_at: Option<String>,
+    #[serde(rename = "vitrine.dropped_bytes", default)]
+    dropped_bytes: u64,
 }
 
 impl Shape for RawStatus {
     const MEMBERS: &'static [&'static str] =
-        &["id", "content", "running", "exit_code", "error", "started_at", "finished_at"];
+        &["id", "content", "running", "exit_code", "error", "started_at", "finished_at", "vitrine.dropped_bytes"];
 }
 
 /// What an interrupt found.
@@ -266,6 +270,7 @@ impl Sandbox {
             error: raw.error.map(|error| execd.redactor.message(&error)),
             started_at: raw.started_at.as_deref().and_then(|text| parse_time(text).ok()),
             finished_at: raw.finished_at.as_deref().and_then(|text| parse_time(text).ok()),
+            dropped_bytes: raw.dropped_bytes,
         })
     }
 

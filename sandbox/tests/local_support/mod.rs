@@ -66,9 +66,13 @@ impl Host {
                 for path in [directory.path(), &key] {
                     std::os::unix::fs::chown(path, Some(uid), Some(uid)).unwrap();
                 }
+                // The program may lie where only this user may go. It is copied by another process: one that is forked
+                // here while a copy is open for writing would keep it from being run.
+                let program = directory.path().join("testhost");
+                assert!(Command::new("cp").arg(BINARY).arg(&program).status().unwrap().success());
                 let mut command = Command::new("setpriv");
                 command.args([format!("--reuid={uid}"), format!("--regid={uid}"), "--clear-groups".to_owned()]);
-                command.arg(BINARY);
+                command.arg(program);
                 command
             }
         };
@@ -79,7 +83,7 @@ impl Host {
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
         assert!(url.starts_with("http://127.0.0.1:"), "the runtime did not start: {url:?}");
-        let client = Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
+        let client = Client::builder().timeout(Duration::from_secs(240)).build().unwrap();
         Self { child, url: url.trim().to_owned(), state, client, _directory: directory }
     }
 
@@ -122,6 +126,43 @@ impl Host {
         let (_, endpoint) = self.get(&format!("/v1/sandboxes/{}/endpoints/18080", sandbox.id)).await;
         let token = endpoint["headers"]["OPENSANDBOX-EGRESS-AUTH"].as_str().unwrap();
         (format!("http://{}", endpoint["endpoint"].as_str().unwrap()), token.to_owned())
+    }
+
+    /// Lets a sandbox with a time to live expire soon.
+    pub async fn let_expire(&self, sandbox: &Sandbox) {
+        let renew = format!("/v1/sandboxes/{}/renew-expiration", sandbox.id);
+        for attempt in 0..8 {
+            // A moment that is over when the request arrives is refused, and the machine may be slow.
+            let soon = time::OffsetDateTime::now_utc() + time::Duration::milliseconds(300 << attempt);
+            let soon = soon.format(&time::format_description::well_known::Rfc3339).unwrap();
+            let (status, renewed) = self.post(&renew, json!({ "expiresAt": soon })).await;
+            if status == StatusCode::OK {
+                assert_eq!(renewed.as_object().unwrap().len(), 1, "{renewed}");
+                return;
+            }
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{renewed}");
+        }
+        panic!("no renewal arrived in time");
+    }
+
+    /// The processes inside a sandbox, as the host numbers them; its first one comes first.
+    pub fn processes(&self, sandbox: &Sandbox) -> Vec<u32> {
+        let record = self.state.join("sandboxes").join(&sandbox.id).join("record.json");
+        let record: Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
+        let mut family = vec![u32::try_from(record["pid"].as_u64().unwrap()).unwrap()];
+        let mut inside = Vec::new();
+        let all: Vec<_> =
+            std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| lineage(&entry.path())).collect();
+        while let Some(pid) = family.pop() {
+            for (child, _, level) in all.iter().filter(|(_, parent, _)| *parent == pid) {
+                family.push(*child);
+                // bubblewrap itself is outside; who is inside has a number there as well.
+                if *level > 1 {
+                    inside.push(*child);
+                }
+            }
+        }
+        inside
     }
 
     /// A number of kilobytes that the kernel keeps about the runtime.
@@ -253,11 +294,19 @@ pub async fn outcome(response: Response) -> Outcome {
     Outcome { id: joined("init"), stdout: joined("stdout"), stderr: joined("stderr"), exit, events }
 }
 
-/// Waits until `condition` holds, at most half a minute: the machine may be busy with other tests.
+/// The number of a process, that of its parent, and in how many of the namespaces that are seen from here it is.
+fn lineage(process: &Path) -> Option<(u32, u32, usize)> {
+    let status = std::fs::read_to_string(process.join("status")).ok()?;
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+    let number = |name: &str| field(name)?.trim().parse().ok();
+    Some((number("Pid:")?, number("PPid:")?, field("NSpid:")?.split_whitespace().count()))
+}
+
+/// Waits until `condition` holds, at most some minutes: the machine may be busy with other tests.
 pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + Duration::from_secs(240);
     while !condition().await {
-        assert!(Instant::now() < end, "not within half a minute: {what}");
+        assert!(Instant::now() < end, "not within four minutes: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

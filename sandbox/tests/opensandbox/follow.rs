@@ -260,7 +260,7 @@ async fn gives_bytes_that_are_no_text_as_they_are_and_marks_the_text_w41() {
 fn reads_an_end_from_a_status_only_when_it_says_one() {
     let status = |is_running, exit_code, error: Option<&str>| {
         let error = error.map(str::to_owned);
-        CommandStatus { is_running, exit_code, error, started_at: None, finished_at: None }.end()
+        CommandStatus { is_running, exit_code, error, started_at: None, finished_at: None, dropped_bytes: 0 }.end()
     };
     assert_eq!(status(false, Some(0), None), CommandEnd::Exited(0));
     assert_eq!(status(false, Some(-1), None), CommandEnd::Killed);

@@ -1,10 +1,7 @@
 //! The routes below `/command`.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
 use std::sync::Arc;
 
 use axum::Json;
@@ -18,6 +15,7 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
+use super::log::{self, Log};
 use super::output::Wire;
 use super::raw::RawBytes;
 use super::records::{Ending, Record};
@@ -31,8 +29,8 @@ use crate::local::server::Shared;
 use crate::local::{clock, ids};
 
 const CURSOR_HEADER: &str = "execd-commands-tail-cursor";
-/// At most this much of a log is sent at once; the cursor says where to go on.
-const MAX_LOG_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+/// The extension by which a status says how many bytes of a background command's output its log does not have.
+const DROPPED_BYTES: &str = "vitrine.dropped_bytes";
 /// Encoded chunks that may wait for a reader.
 pub const STREAM_DEPTH: usize = 2;
 
@@ -145,14 +143,14 @@ async fn background(
     content: String,
     id: String,
 ) -> Result<Arc<Record>, ApiError> {
-    let log = create_log(&sandbox.directory.join(format!("{id}.log")))?;
+    let log = Log::create(&sandbox.directory, &id)?;
     // One pipe for both streams keeps the order in which the command wrote.
     let (output, writer) = output_pipe()?;
     let (reader, writer) = start(sandbox, execute, [writer.try_clone()?, writer]).await?.into_split();
     let record = Arc::new(Record::new(id, content, Some(log), writer));
     sandbox.commands.add(Arc::clone(&record));
     tasks.spawn(stream::watch(Arc::clone(sandbox), Arc::clone(&record), reader));
-    tasks.spawn(stream::store(Arc::clone(&record), Source::new("stdout", output, Wire::Kept)));
+    tasks.spawn(stream::store(Arc::clone(sandbox), Arc::clone(&record), Source::new("stdout", output, Wire::Kept)));
     Ok(record)
 }
 
@@ -197,6 +195,9 @@ pub fn status(
     status.insert("started_at".to_owned(), json!(clock::text(record.started_at)));
     let finished = record.finished_and_logged();
     status.insert("running".to_owned(), json!(finished.is_none()));
+    if let Some(dropped) = record.log.as_ref().map(Log::dropped).filter(|dropped| *dropped > 0) {
+        status.insert(DROPPED_BYTES.to_owned(), json!(dropped));
+    }
     if let Some(finished) = finished {
         status.insert("exit_code".to_owned(), json!(finished.ending.exit_code()));
         status.insert("finished_at".to_owned(), json!(clock::text(finished.at)));
@@ -216,7 +217,7 @@ pub async fn logs(
     let record = record.ok_or_else(|| ApiError::bad_body(format!("no background command {}", path.command)))?;
     let cursor = query.cursor.and_then(|text| text.parse::<i64>().ok()).unwrap_or(0);
     let cursor = u64::try_from(cursor).map_err(|_| ApiError::bad_body("the cursor must not be negative"))?;
-    let read = tokio::task::spawn_blocking(move || record.log.as_ref().map(|log| read_log(log, cursor)));
+    let read = tokio::task::spawn_blocking(move || record.log.as_ref().map(|log| log.read(cursor)));
     let (content, next) = read.await.map_err(|error| ApiError::runtime(error.to_string()))?.unwrap_or_default();
     let mut response = ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], content).into_response();
     response.headers_mut().insert(CURSOR_HEADER, HeaderValue::from(next));
@@ -231,25 +232,9 @@ pub async fn raw_output(
     let stream = ["stdout", "stderr"].iter().position(|name| *name == path.stream);
     let file = stream.and_then(|stream| sandbox.raw_output.take(&path.command, stream));
     let file = file.ok_or_else(|| ApiError::bad_body(format!("no raw output of {}", path.command)))?;
-    let read = tokio::task::spawn_blocking(move || read_log(&file, 0));
+    let read = tokio::task::spawn_blocking(move || log::read(&file, 0));
     let (content, _) = read.await.map_err(|error| ApiError::runtime(error.to_string()))?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], content).into_response())
-}
-
-/// What stands in the log from the cursor on, and the cursor after it. Beyond the end there is nothing yet.
-fn read_log(log: &File, cursor: u64) -> (Vec<u8>, u64) {
-    let length = log.metadata().map_or(0, |metadata| metadata.len());
-    let start = cursor.min(length);
-    let wanted = usize::try_from(length - start).unwrap_or(usize::MAX).min(MAX_LOG_ANSWER_BYTES);
-    let mut content = vec![0; wanted];
-    match log.read_exact_at(&mut content, start) {
-        Ok(()) => (content, start + wanted as u64),
-        Err(_) => (Vec::new(), start),
-    }
-}
-
-fn create_log(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
 }
 
 fn program(request: &RunRequest) -> Result<Program, ApiError> {

@@ -5,6 +5,7 @@
 
 mod command;
 mod files;
+mod log;
 mod metrics;
 mod output;
 mod raw;
@@ -69,6 +70,7 @@ pub fn router(shared: Arc<Shared>, entrance: Entrance) -> Router<Arc<Shared>> {
         .route("/metrics", get(metrics::once))
         .route("/metrics/watch", get(|shared, sandbox| ready(metrics::watch(shared, sandbox))))
         .route("/proxy/{port}", any(|| ready((StatusCode::BAD_GATEWAY, "Bad Gateway"))))
+        .route("/proxy/{port}/", any(|| ready((StatusCode::BAD_GATEWAY, "Bad Gateway"))))
         .route("/proxy/{port}/{*path}", any(|| ready((StatusCode::BAD_GATEWAY, "Bad Gateway"))))
         .merge(files)
         .fallback(|| ready((StatusCode::NOT_FOUND, "404 page not found")))

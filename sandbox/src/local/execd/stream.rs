@@ -4,8 +4,7 @@
 //! any size passes through bounded memory and a stalled reader stalls the command, not the server. The end is noticed
 //! all the same. A reader that goes away does not stop the command; its output is then read and dropped.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,8 +30,6 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const BULK_BYTES: usize = 4 * 1024;
 /// What may stand in a pipe when its command has ended: the largest pipe that an ordinary user can make.
 const MAX_REST_BYTES: usize = 1024 * 1024;
-/// A log keeps this much of the beginning of a background command's output.
-const MAX_LOG_BYTES: usize = 64 * 1024 * 1024;
 /// How long the news of a sandbox's death may lag behind the loss of a supervisor.
 const DEATH_LAG: Duration = Duration::from_millis(300);
 
@@ -206,17 +203,36 @@ pub async fn pump(record: Arc<Record>, mut output: Output, name: String, mut str
 }
 
 /// Writes the output of a background command to its log.
-pub async fn store(record: Arc<Record>, mut output: Source) {
+pub async fn store(sandbox: Arc<Sandbox>, record: Arc<Record>, mut output: Source) {
     let _logged = record.logged.clone().drop_guard();
-    let Some(mut log) = record.log.as_ref().and_then(|log| log.try_clone().ok()).map(Log::new) else { return };
     let mut buffer = vec![0; CHUNK_BYTES];
     loop {
-        tokio::select! {
-            read = output.read(&mut buffer), if output.is_open => log.write(&buffer[..read]),
+        let read = tokio::select! {
+            read = output.read(&mut buffer), if output.is_open => read,
             () = record.exited.cancelled() => break,
-        }
+        };
+        buffer = log(&sandbox, &record, buffer, read).await;
     }
-    output.take_rest(|_, bytes| log.write(bytes));
+    let mut rest = Vec::new();
+    output.take_rest(|_, bytes| rest.extend_from_slice(bytes));
+    let length = rest.len();
+    log(&sandbox, &record, rest, length).await;
+}
+
+/// Writes the beginning of a buffer, which comes back. A slow disk holds back this command and nobody else.
+async fn log(sandbox: &Sandbox, record: &Arc<Record>, buffer: Vec<u8>, length: usize) -> Vec<u8> {
+    let kept = record.log.as_ref().map_or(0, |log| sandbox.commands.count(log, length));
+    if kept == 0 {
+        return buffer;
+    }
+    let record = Arc::clone(record);
+    let writing = tokio::task::spawn_blocking(move || {
+        if let Some(log) = &record.log {
+            log.write(&buffer[..kept]);
+        }
+        buffer
+    });
+    writing.await.unwrap_or_else(|_| vec![0; CHUNK_BYTES])
 }
 
 /// The answer whose body is what arrives on the channel.
@@ -306,21 +322,5 @@ impl Stream {
             // A reader that is behind sees the end of the body without a last event instead.
             let _ = client.try_send(Err(io::Error::other("the sandbox has ended")));
         }
-    }
-}
-
-struct Log {
-    file: File,
-    left: usize,
-}
-
-impl Log {
-    fn new(file: File) -> Self {
-        Self { file, left: MAX_LOG_BYTES }
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        let kept = &bytes[..bytes.len().min(self.left)];
-        self.left = if self.file.write_all(kept).is_ok() { self.left - kept.len() } else { 0 };
     }
 }
