@@ -97,8 +97,9 @@ pub trait SandboxRuntime: Send + Sync {
         limit: u64,
     ) -> Result<Option<Bytes>, SandboxError>;
 
-    /// The files in `outputs/` that were not seen before or have changed since the last collection. Links are never
-    /// followed; number and sizes are bounded, and what does not fit is left out and counted.
+    /// The files in `outputs/` that this claim has not got, or that have changed since. Links are never followed; number
+    /// and sizes are bounded, and what does not fit is left out and counted. An entry that cannot be had keeps nobody
+    /// from the others. A failure is one of the sandbox, and leaves all of it to the next collection.
     async fn collect(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError>;
 
     /// What lies below `/workspace`, as [`Self::list_directory`] lists it; nothing when there is none.

@@ -132,10 +132,10 @@ impl SandboxRuntime for SandboxManager {
         workspace::part(&self.attach(sandbox).await?, path, offset, limit).await
     }
 
-    async fn collect(&self, _context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError> {
+    async fn collect(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError> {
         let remote = self.attach(sandbox).await?;
         let _alone = self.collect_alone(sandbox.id).await;
-        collect::collect(self, sandbox.id, &remote).await
+        collect::collect(self, sandbox.id, context.attempt, &remote).await
     }
 
     async fn list_workspace(&self, _context: &CallContext, sandbox: &LiveSandbox) -> Result<Listing, SandboxError> {
