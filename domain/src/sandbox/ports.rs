@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::background::{BackgroundCommand, Followed, Start};
 use super::egress::EgressAttempts;
+use super::metrics::SandboxMetrics;
 use super::model::{
     Collected, LiveSandbox, NotCreated, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxTarget,
 };
@@ -166,6 +167,9 @@ pub trait SandboxRuntime: Send + Sync {
 
     /// What programs tried to reach behind a place in the sandbox's list; nothing where the server does not tell.
     async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError>;
+
+    /// What a sandbox has and uses at this moment. Whoever looks need not have made it.
+    async fn metrics(&self, target: &SandboxTarget, remote_id: &str) -> Result<SandboxMetrics, SandboxError>;
 
     /// The sandboxes of a server that carry one of our labels, whoever made them.
     async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError>;
