@@ -105,6 +105,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
     let (log_writer, log_handle) = log_writer(shared.clone(), clock.clone());
     let links =
         Links { secrets: secrets.clone(), reader: shared.clone(), artifacts: artifacts.clone(), clock: clock.clone() };
+    let sandboxes = RedactingRuntime::new(Arc::new(SandboxManager::new(local_sandbox.clone())));
     let ports = Arc::new(Ports {
         executions: shared.clone(),
         reader: shared.clone(),
@@ -114,7 +115,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         secrets: secrets.clone(),
         authorizer: authorizer.clone(),
         models: models(scripted_url)?,
-        sandboxes: RedactingRuntime::new(Arc::new(SandboxManager::new(local_sandbox.clone()))),
+        sandboxes: sandboxes.clone(),
         sandbox_records: shared.clone(),
         bus: live.clone(),
         commands: live.clone(),
@@ -141,6 +142,7 @@ pub async fn wire(config: &Config, scripted_url: String, tasks: TaskTracker) -> 
         artifacts,
         secrets,
         authorizer,
+        sandboxes,
         bus: live.clone(),
         links: Arc::new(links.clone()),
         clock,

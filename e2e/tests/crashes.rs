@@ -164,7 +164,7 @@ async fn kill_again_and_again(first: Server, options: &ServerOptions, client: &C
     for round in 0..KILLS {
         let server = first.take().map_or_else(|| Server::start(options), Ok)?;
         if round % 3 != 2 {
-            eventually(Duration::from_secs(10), "executions are claimed", async || {
+            eventually(Duration::from_secs(60), "executions are claimed", async || {
                 let now = Attempts::count(client).await?;
                 Ok((now.in_all > attempts || now.running == 0).then_some(()))
             })

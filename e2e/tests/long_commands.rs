@@ -166,7 +166,7 @@ async fn a_connection_that_is_cut_again_and_again_loses_nothing() -> Result {
     for line in [5, 15, 25] {
         until_line(&client, &id, line).await?;
         proxy.refuse();
-        eventually(Duration::from_secs(10), "the server was refused", async || Ok(proxy.has_refused().then_some(())))
+        eventually(Duration::from_secs(30), "the server was refused", async || Ok(proxy.has_refused().then_some(())))
             .await?;
         proxy.accept();
     }

@@ -12,6 +12,7 @@ use domain::event::{EventBus, EventLog};
 use domain::execution::{ExecutionReader, ExecutionStore, RetentionStore};
 use domain::price_table::{ImportPorts, PriceStore};
 use domain::resource::{ResourcePorts, ResourceStore, SecretError, SecretStore};
+use domain::sandbox::{MetricsPorts, RedactingRuntime};
 use tokio_util::task::TaskTracker;
 
 use super::event::Follow;
@@ -56,6 +57,8 @@ pub struct Services {
     pub secrets: Arc<dyn SecretStore>,
     /// Says who may do what.
     pub authorizer: Arc<Authorizer>,
+    /// Asks servers what their sandboxes use.
+    pub sandboxes: RedactingRuntime,
     /// Wakes workers and followers.
     pub bus: Arc<dyn EventBus>,
     /// Links to files.
@@ -76,6 +79,16 @@ impl Services {
             access: self.access.clone(),
             secrets: self.secrets.clone(),
             authorizer: self.authorizer.clone(),
+        }
+    }
+
+    /// For looking at what a sandbox uses.
+    pub fn metrics_ports(&self) -> MetricsPorts<'_> {
+        MetricsPorts {
+            resources: &*self.resources,
+            secrets: &*self.secrets,
+            sandboxes: &*self.sandboxes,
+            clock: &*self.clock,
         }
     }
 

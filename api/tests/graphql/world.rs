@@ -6,6 +6,7 @@ use std::time::Duration;
 use api::graphql::{ApiSchema, ArtifactLinks, Caller, Services, attach, build_schema};
 use api::live::Live;
 use async_graphql::{Data, Request, Response, Variables};
+use async_trait::async_trait;
 use domain::access::{Authorizer, Project, Tenant};
 use domain::artifact::Artifact;
 use domain::clock::Timestamp;
@@ -15,15 +16,19 @@ use domain::execution::{
     Commit, Execution, ExecutionRef, ExecutionStatus, ExecutionStore, Fence, Progress, StopCode, StopReason,
 };
 use domain::ids::{PrincipalId, ProjectId, TenantId};
+use domain::sandbox::RedactingRuntime;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use infra::artifact_dir::DirArtifactStore;
 use infra::clock::{OsEntropy, SystemClock};
 use infra::secret::KeyFileSecretStore;
 use infra::sql::{SqlOptions, SqlStore};
+use sandbox::manager::{LocalTier, SandboxManager};
+use secrecy::SecretString;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
+use url::Url;
 
 /// A text that must never come back.
 pub const SECRET: &str = "hunter2-is-no-good-secret";
@@ -40,6 +45,20 @@ pub struct World {
 }
 
 struct TestLinks;
+
+/// No sandbox runtime.
+struct NoTier;
+
+#[async_trait]
+impl LocalTier for NoTier {
+    async fn connection(&self) -> Result<(Url, SecretString), String> {
+        Err("there is none".to_owned())
+    }
+
+    fn refusal(&self, _: TenantId) -> Option<String> {
+        None
+    }
+}
 
 impl ArtifactLinks for TestLinks {
     fn link(
@@ -95,6 +114,7 @@ impl World {
             secrets: Arc::new(KeyFileSecretStore::open(&directory.path().join("secret.key")).unwrap()),
             authorizer: Arc::new(Authorizer::new(store.clone()).unwrap()),
             bus: live.clone(),
+            sandboxes: RedactingRuntime::new(Arc::new(SandboxManager::new(Arc::new(NoTier)))),
             links: Arc::new(TestLinks),
             clock: Arc::new(SystemClock::new()),
             entropy: Arc::new(OsEntropy),

@@ -10,8 +10,7 @@ use super::claim::Ports;
 use crate::ctx::Scope;
 use crate::error::StoreError;
 use crate::ids::VersionId;
-use crate::resource::Spec;
-use crate::sandbox::{LONGEST_TTL, Sandbox, SandboxTarget};
+use crate::sandbox::{LONGEST_TTL, Sandbox, SandboxTarget, target_of};
 
 const BATCH: u32 = 100;
 /// A server that failed so often in a sweep is not asked further in it: the others wait behind it.
@@ -85,17 +84,6 @@ pub async fn compare(ports: &Ports) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The server of a connection version, with its key as it is at this moment.
 async fn target(ports: &Ports, scope: Scope, version: VersionId) -> Option<SandboxTarget> {
-    let version = ports.resources.versions(scope, &[version]).await.ok()?.pop()?;
-    let Spec::SandboxConnection(connection) = version.spec else { return None };
-    let api_key = match connection.credential_id {
-        None => None,
-        Some(credential) => {
-            let version = ports.resources.latest_published(scope, &[credential]).await.ok()?.pop()?;
-            let Spec::Credential(spec) = version.spec else { return None };
-            Some(ports.secrets.open(&version.id.to_string(), &spec.sealed).ok()?)
-        }
-    };
-    Some(SandboxTarget::new(connection, api_key))
+    target_of(&*ports.resources, &*ports.secrets, scope, version).await
 }

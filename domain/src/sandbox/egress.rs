@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::ToolCallId;
 
 /// A part of a tool call's id by which an attempt is told to be of that call: small enough to be a part of an address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallMark(u32);
 
 impl CallMark {
@@ -57,6 +57,13 @@ pub struct EgressAttempt {
 pub struct EgressAttempts {
     /// The attempts, oldest first.
     pub attempts: Vec<EgressAttempt>,
-    /// The place behind the last one.
+    /// The place behind the last one; each attempt takes one place.
     pub next: u64,
+}
+
+impl EgressAttempts {
+    /// How many attempts behind this place the sandbox did not keep until they were read.
+    pub fn missed(&self, after: u64) -> u64 {
+        self.next.saturating_sub(after).saturating_sub(self.attempts.len() as u64)
+    }
 }

@@ -9,6 +9,7 @@ mod background;
 mod credential;
 mod egress;
 mod lifetime;
+mod metrics;
 mod model;
 mod ports;
 mod redact;
@@ -20,6 +21,8 @@ pub use background::{BackgroundCommand, CommandPlace, Followed, LONGEST_STREAMED
 pub use credential::{IssuedCredential, RevokedBecause, unfit};
 pub use egress::{CallMark, EgressAttempt, EgressAttempts, EgressVerdict};
 pub use lifetime::{GRACE, LONGEST_TTL};
+pub(crate) use metrics::target_of;
+pub use metrics::{MetricsPorts, SandboxMetrics, metrics};
 pub use model::{
     Collected, CollectedFile, Exit, LiveSandbox, NotCreated, OutputStream, Page, PageForm, PageTarget, Program,
     ProgramEnd, RawOutput, RefusedOutput, Sandbox, SandboxError, SandboxRequest, SandboxState, SandboxTarget,

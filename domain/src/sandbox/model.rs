@@ -284,13 +284,15 @@ pub struct Collected {
     pub files: Vec<CollectedFile>,
     /// How many more were new or changed, and did not fit.
     pub left_out: usize,
+    /// Whether more lies there than could be listed.
+    pub is_cut: bool,
     /// How many more were new or changed, and hold a credential's value.
     pub withheld: usize,
-    /// What else is new there and is never taken.
+    /// What else is there and was not taken; each entry is told once for each reason.
     pub refused: Vec<RefusedOutput>,
 }
 
-/// An entry in `outputs/` that is no file to be taken.
+/// An entry in `outputs/` that was not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedOutput {
     /// Its path below `outputs/`, as far as it can be told.
@@ -308,6 +310,10 @@ pub enum WhyRefused {
     Special,
     /// A name that is no UTF-8, or that the protocol cannot ask for.
     Name,
+    /// A file that the server does not read, or a directory that it does not list.
+    Unreadable,
+    /// A file that was written to while it was read.
+    Changing,
 }
 
 impl WhyRefused {
@@ -317,6 +323,8 @@ impl WhyRefused {
             Self::Link => "a link",
             Self::Special => "no regular file",
             Self::Name => "a name that cannot be passed on",
+            Self::Unreadable => "it cannot be read",
+            Self::Changing => "it changed while it was read",
         }
     }
 }

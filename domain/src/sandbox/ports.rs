@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::background::{BackgroundCommand, Followed, Start};
 use super::egress::EgressAttempts;
+use super::metrics::SandboxMetrics;
 use super::model::{
     Collected, LiveSandbox, NotCreated, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxTarget,
 };
@@ -97,8 +98,9 @@ pub trait SandboxRuntime: Send + Sync {
         limit: u64,
     ) -> Result<Option<Bytes>, SandboxError>;
 
-    /// The files in `outputs/` that were not seen before or have changed since the last collection. Links are never
-    /// followed; number and sizes are bounded, and what does not fit is left out and counted.
+    /// The files in `outputs/` that this claim has not got, or that have changed since. Links are never followed; number
+    /// and sizes are bounded, and what does not fit is left out and counted. An entry that cannot be had keeps nobody
+    /// from the others. A failure is one of the sandbox, and leaves all of it to the next collection.
     async fn collect(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError>;
 
     /// What lies below `/workspace`, as [`Self::list_directory`] lists it; nothing when there is none.
@@ -165,6 +167,9 @@ pub trait SandboxRuntime: Send + Sync {
 
     /// What programs tried to reach behind a place in the sandbox's list; nothing where the server does not tell.
     async fn egress_attempts(&self, sandbox: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError>;
+
+    /// What a sandbox has and uses at this moment. Whoever looks need not have made it.
+    async fn metrics(&self, target: &SandboxTarget, remote_id: &str) -> Result<SandboxMetrics, SandboxError>;
 
     /// The sandboxes of a server that carry one of our labels, whoever made them.
     async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError>;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::background::{BackgroundCommand, Followed, Start};
 use super::egress::EgressAttempts;
+use super::metrics::SandboxMetrics;
 use super::model::{
     Collected, Exit, LiveSandbox, NotCreated, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest,
     SandboxTarget,
@@ -245,6 +246,10 @@ impl SandboxRuntime for Redacting {
             attempt.host = redactor.text(&attempt.host).into_owned();
         }
         Ok(told)
+    }
+
+    async fn metrics(&self, target: &SandboxTarget, remote_id: &str) -> Result<SandboxMetrics, SandboxError> {
+        self.0.metrics(target, remote_id).await
     }
 
     async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {

@@ -55,6 +55,11 @@ pub(super) async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbo
             outputs.warnings.push(warning_event("OUTPUTS_LEFT_OUT", message));
         }
     }
+    if found.is_cut {
+        let message = "outputs/ has more entries than can be listed, and the rest is left out of the artifacts; put them \
+            into one archive, or remove some.";
+        outputs.warnings.push(warning_event("OUTPUTS_LEFT_OUT", message.to_owned()));
+    }
     if !found.refused.is_empty() {
         outputs.warnings.push(warning_event("OUTPUTS_REFUSED", refusal(&found.refused)));
     }

@@ -7,8 +7,9 @@
 
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
+use tokio_util::sync::CancellationToken;
 
+use super::beside::beside;
 use super::model::ToolCall;
 use crate::access::AccessError;
 use crate::agent::Claim;
@@ -66,20 +67,20 @@ impl<'a> Lent<'a> {
 
     /// Does the work of the call, and takes away meanwhile what has been there for its time.
     pub async fn during<T>(&mut self, work: impl Future<Output = T> + Send) -> T {
-        let mut work = Box::pin(work);
-        loop {
-            let Some(goes_at) = self.issued.iter().map(|(_, goes_at)| *goes_at).min() else { return work.await };
+        let over = CancellationToken::new();
+        beside(work, &over, self.take_away_in_time(&over)).await
+    }
+
+    async fn take_away_in_time(&mut self, over: &CancellationToken) {
+        while let Some(goes_at) = self.issued.iter().map(|(_, goes_at)| *goes_at).min() {
             let left = goes_at.saturating_sub(self.claim.ports.clock.monotonic());
-            match select(work, self.claim.ports.clock.sleep(left)).await {
-                Either::Left((done, _)) => return done,
-                Either::Right(((), still)) => {
-                    work = still;
-                    let now = self.claim.ports.clock.monotonic();
-                    let over = self.issued.extract_if(.., |(_, goes_at)| *goes_at <= now).map(|(issued, _)| issued);
-                    let over = over.collect();
-                    self.take_away(over, RevokedBecause::Expired).await;
-                }
+            if over.run_until_cancelled(self.claim.ports.clock.sleep(left)).await.is_none() {
+                return;
             }
+            let now = self.claim.ports.clock.monotonic();
+            let gone = self.issued.extract_if(.., |(_, goes_at)| *goes_at <= now).map(|(issued, _)| issued);
+            let gone = gone.collect();
+            self.take_away(gone, RevokedBecause::Expired).await;
         }
     }
 

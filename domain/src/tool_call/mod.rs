@@ -6,6 +6,7 @@
 //! model must get an answer to each call.
 
 mod arguments;
+mod beside;
 mod browse;
 mod catalogue;
 mod collect;

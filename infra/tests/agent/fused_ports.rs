@@ -19,8 +19,8 @@ use domain::ids::{PrincipalId, ResourceId, SandboxId};
 use domain::model_call::{DeltaSink, ModelOutcome, ModelRequest, ModelRuntime};
 use domain::sandbox::{
     BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, Listing, LiveSandbox, NotCreated,
-    OutputSink, OutputStream, Program, ProgramEnd, Sandbox, SandboxError, SandboxRequest, SandboxRuntime,
-    SandboxTarget, Start, WorkspaceEntry,
+    OutputSink, OutputStream, Program, ProgramEnd, Sandbox, SandboxError, SandboxMetrics, SandboxRequest,
+    SandboxRuntime, SandboxTarget, Start, WorkspaceEntry,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -313,6 +313,10 @@ impl SandboxRuntime for Fused<dyn SandboxRuntime> {
         secret: &str,
     ) -> Result<String, SandboxError> {
         pass!(self, put_credential(context, sandbox, name, secret))
+    }
+
+    async fn metrics(&self, target: &SandboxTarget, remote_id: &str) -> Result<SandboxMetrics, SandboxError> {
+        pass!(self, metrics(target, remote_id))
     }
 
     async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {

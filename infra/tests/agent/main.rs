@@ -7,6 +7,7 @@ mod accounts;
 mod books;
 mod cancels;
 mod cast;
+mod egress;
 mod failing_store;
 mod failpoints;
 mod fallbacks;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,8 +12,8 @@ use domain::execution::CallContext;
 use domain::ids::SandboxId;
 use domain::sandbox::{
     BackgroundCommand, Collected, EgressAttempt, EgressAttempts, Exit, Followed, KeptDirectory, KeptFile, Listing,
-    LiveSandbox, NotCreated, OutputSink, OutputStream, Program, ProgramEnd, SandboxError, SandboxRequest,
-    SandboxRuntime, SandboxTarget, Setting, Start, WorkspaceEntry,
+    LiveSandbox, NotCreated, OutputSink, OutputStream, Program, ProgramEnd, SandboxError, SandboxMetrics,
+    SandboxRequest, SandboxRuntime, SandboxTarget, Setting, Start, WorkspaceEntry,
 };
 use tokio::sync::{Barrier, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,18 @@ pub struct PlayedSandbox {
     credentials: Mutex<BTreeMap<String, String>>,
     settings: Mutex<Vec<Setting>>,
     attempts: Mutex<Vec<EgressAttempt>>,
+    /// The first so many attempts are not kept.
+    dropped: AtomicUsize,
+    /// Programs that have ended.
+    ended: AtomicUsize,
+    /// Whether what is asked beside a program waits, how often it did, and what lets it go on.
+    is_slow: AtomicBool,
+    slowed: AtomicUsize,
+    pace: Semaphore,
 }
+
+/// Attempts that are told at once.
+const PAGE: usize = 500;
 
 /// How many commands `meet` brings together.
 pub const MEETING: usize = 3;
@@ -60,6 +71,11 @@ impl PlayedSandbox {
             credentials: Mutex::default(),
             settings: Mutex::default(),
             attempts: Mutex::default(),
+            dropped: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
+            is_slow: AtomicBool::new(false),
+            slowed: AtomicUsize::new(0),
+            pace: Semaphore::new(0),
         }
     }
 
@@ -103,6 +119,38 @@ impl PlayedSandbox {
         self.attempts.lock().unwrap().push(attempt);
     }
 
+    /// The attempts until now are not kept any longer.
+    pub fn drop_attempts(&self) {
+        self.dropped.store(self.attempts.lock().unwrap().len(), Ordering::Release);
+    }
+
+    /// What is asked beside a program is not answered until [`Self::speed_up`].
+    pub fn slow_down(&self) {
+        self.is_slow.store(true, Ordering::Release);
+    }
+
+    pub fn speed_up(&self) {
+        self.is_slow.store(false, Ordering::Release);
+        self.pace.add_permits(1000);
+    }
+
+    /// How many requests were not answered at once.
+    pub fn slowed(&self) -> usize {
+        self.slowed.load(Ordering::Acquire)
+    }
+
+    /// How many programs were seen to end.
+    pub fn ended(&self) -> usize {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    async fn keep_pace(&self) {
+        if self.is_slow.load(Ordering::Acquire) {
+            self.slowed.fetch_add(1, Ordering::AcqRel);
+            self.pace.acquire().await.unwrap().forget();
+        }
+    }
+
     /// Lets this many `gate` commands end.
     pub fn open(&self, count: usize) {
         self.gate.add_permits(count);
@@ -133,40 +181,11 @@ impl PlayedSandbox {
         self.refusals.lock().unwrap().push(not_created);
     }
 
-    fn files<T>(&self, sandbox: &LiveSandbox, use_them: impl FnOnce(&mut PlayedFiles) -> T) -> Result<T, SandboxError> {
-        let mut live = self.live.lock().unwrap();
-        live.get_mut(&sandbox.remote_id).map(use_them).ok_or_else(lost)
-    }
-}
-
-fn lost() -> SandboxError {
-    SandboxError { code: "SANDBOX_LOST", message: "it is not there".to_owned(), sandbox_lost: true }
-}
-
-#[async_trait]
-impl SandboxRuntime for PlayedSandbox {
-    async fn create(&self, _: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, NotCreated> {
-        if let Some(not_created) = self.refusals.lock().unwrap().pop() {
-            return Err(not_created);
-        }
-        let remote_id = request.id.to_string();
-        self.live.lock().unwrap().insert(remote_id.clone(), PlayedFiles::default());
-        Ok(LiveSandbox {
-            id: request.id,
-            target: request.target.clone(),
-            remote_id,
-            enforced: vec!["memory".to_owned()],
-            expires_at: None,
-            setting: Setting::default(),
-        })
-    }
-
-    async fn execute(
+    async fn play(
         &self,
         context: &CallContext,
         sandbox: &LiveSandbox,
         program: &Program,
-        _: Duration,
         output: &dyn OutputSink,
     ) -> Result<ProgramEnd, SandboxError> {
         let (Program::Shell(command) | Program::Python(command) | Program::JavaScript(command)) = program else {
@@ -227,6 +246,47 @@ impl SandboxRuntime for PlayedSandbox {
             output.output(OutputStream::Stdout, word).await;
         }
         Ok(ProgramEnd::of(Exit::Code(i32::from(command.starts_with("fail")))))
+    }
+
+    fn files<T>(&self, sandbox: &LiveSandbox, use_them: impl FnOnce(&mut PlayedFiles) -> T) -> Result<T, SandboxError> {
+        let mut live = self.live.lock().unwrap();
+        live.get_mut(&sandbox.remote_id).map(use_them).ok_or_else(lost)
+    }
+}
+
+fn lost() -> SandboxError {
+    SandboxError { code: "SANDBOX_LOST", message: "it is not there".to_owned(), sandbox_lost: true }
+}
+
+#[async_trait]
+impl SandboxRuntime for PlayedSandbox {
+    async fn create(&self, _: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, NotCreated> {
+        if let Some(not_created) = self.refusals.lock().unwrap().pop() {
+            return Err(not_created);
+        }
+        let remote_id = request.id.to_string();
+        self.live.lock().unwrap().insert(remote_id.clone(), PlayedFiles::default());
+        Ok(LiveSandbox {
+            id: request.id,
+            target: request.target.clone(),
+            remote_id,
+            enforced: vec!["memory".to_owned()],
+            expires_at: None,
+            setting: Setting::default(),
+        })
+    }
+
+    async fn execute(
+        &self,
+        context: &CallContext,
+        sandbox: &LiveSandbox,
+        program: &Program,
+        _: Duration,
+        output: &dyn OutputSink,
+    ) -> Result<ProgramEnd, SandboxError> {
+        let end = self.play(context, sandbox, program, output).await;
+        self.ended.fetch_add(1, Ordering::AcqRel);
+        end
     }
 
     async fn is_usable(&self, _: &CallContext, sandbox: &LiveSandbox) -> Result<bool, SandboxError> {
@@ -357,11 +417,16 @@ impl SandboxRuntime for PlayedSandbox {
         Ok(path)
     }
 
+    async fn metrics(&self, _: &SandboxTarget, _: &str) -> Result<SandboxMetrics, SandboxError> {
+        Err(SandboxError { code: "NOT_MEASURED", message: "nobody measures it".to_owned(), sandbox_lost: false })
+    }
+
     async fn list(&self, _: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {
         Ok(self.live.lock().unwrap().keys().map(|id| id.parse().unwrap()).collect())
     }
 
     async fn remove_credentials(&self, sandbox: &LiveSandbox, names: &[&str]) -> Result<(), SandboxError> {
+        self.keep_pace().await;
         if self.keeps_credentials.swap(false, Ordering::AcqRel) {
             let message = "it holds on".to_owned();
             return Err(SandboxError { code: "credential_not_removed", message, sandbox_lost: true });
@@ -373,9 +438,12 @@ impl SandboxRuntime for PlayedSandbox {
     }
 
     async fn egress_attempts(&self, _: &LiveSandbox, after: u64) -> Result<EgressAttempts, SandboxError> {
+        self.keep_pace().await;
         let attempts = self.attempts.lock().unwrap();
-        let seen = usize::try_from(after).unwrap();
-        Ok(EgressAttempts { attempts: attempts[seen..].to_vec(), next: attempts.len() as u64 })
+        let start = usize::try_from(after).unwrap().max(self.dropped.load(Ordering::Acquire));
+        let end = attempts.len().min(start + PAGE);
+        let next = if start < end { end as u64 } else { after };
+        Ok(EgressAttempts { attempts: attempts[start..end].to_vec(), next })
     }
 
     async fn terminate(&self, _: &SandboxTarget, id: SandboxId, _: Option<&str>) -> Result<(), SandboxError> {

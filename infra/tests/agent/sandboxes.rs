@@ -1,11 +1,13 @@
-//! What a sandbox may use and reach, and for how long: credentials, egress, idle time and the quota of the tenant.
+//! What a sandbox may use, and for how long: credentials, idle time and the quota of the tenant.
+
+use std::sync::Arc;
 
 use domain::event::Event;
-use domain::execution::{ExecutionRef, StopCode};
+use domain::execution::{ExecutionRef, StopCause, StopCode, StopSignal};
 use domain::ids::ResourceId;
-use domain::resource::{SandboxCredential, SandboxNetwork};
-use domain::sandbox::{EgressAttempt, EgressVerdict, NotCreated, RevokedBecause, SandboxError, SandboxState};
-use domain::tool_call::ToolCallState::{Failed, Succeeded};
+use domain::resource::SandboxCredential;
+use domain::sandbox::{NotCreated, RevokedBecause, SandboxError, SandboxState};
+use domain::tool_call::ToolCallState::{Cancelled, Failed, Succeeded};
 use futures_util::future::join;
 use serde_json::json;
 
@@ -15,7 +17,7 @@ use crate::stage::{Stage, until};
 
 const SECRET: &str = "hunter2-hunter2-hunter2";
 
-fn shells(commands: &[&str]) -> Vec<Turn> {
+pub fn shells(commands: &[&str]) -> Vec<Turn> {
     let mut turns: Vec<_> = commands.iter().map(|command| Turn::calls("", vec![shell(command)])).collect();
     turns.push(Turn::answer("Done."));
     turns
@@ -164,43 +166,26 @@ async fn a_secret_that_could_not_be_redacted_is_not_lent() {
     }
 }
 
+/// A server that is slow to remove it holds nobody up: the program hears of a cancel all the same.
 #[tokio::test]
-async fn attempts_become_events_of_the_call_that_made_them() {
-    let mut stage = Stage::new().await;
-    stage
-        .change_profile(|profile| {
-            profile.network = SandboxNetwork::Hosts;
-            profile.network_hosts = vec!["api.example.com".to_owned()];
-        })
-        .await;
-    let attempt = |host: &str, verdict, reason: Option<&str>| EgressAttempt {
-        call: None,
-        host: host.to_owned(),
-        port: Some(443),
-        verdict,
-        reason: reason.map(str::to_owned),
+async fn a_program_goes_on_while_a_credential_is_taken_away() {
+    let (stage, _) = with_credential(0).await;
+    stage.sandbox.slow_down();
+    let execution = stage.start(shells(&["stall"])).await;
+    let (claimed, signal) = (stage.claim(execution).await, Arc::new(StopSignal::default()));
+    let watch = async {
+        until("its removal", async || stage.sandbox.slowed() == 1).await;
+        signal.trip(StopCause::Cancelled);
+        until("the end of the program", async || stage.sandbox.ended() == 1).await;
+        assert_eq!(stage.sandbox.credentials().len(), 1);
+        stage.sandbox.speed_up();
     };
-    stage.sandbox.attempt(attempt("api.example.com", EgressVerdict::Allowed, None));
-    for _ in 0..300 {
-        stage.sandbox.attempt(attempt("evil.example", EgressVerdict::Denied, Some("not_listed")));
-    }
-    let execution = stage.start(shells(&["ls", "ls"])).await;
-    stage.finish(execution).await;
+    join(stage.run_with(claimed, Arc::clone(&signal)), watch).await;
     let books = Books::closed(&stage, execution).await;
-    let first = books.tool_calls().next().unwrap().id;
-    let told: Vec<_> = books
-        .log
-        .iter()
-        .filter_map(|record| match &record.event {
-            Event::SandboxEgress { tool_call_id, host, verdict, .. } => Some((*tool_call_id, host.as_str(), *verdict)),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(told.len(), 200, "a call tells so many at most, and each attempt once");
-    assert_eq!(told[0], (first, "api.example.com", EgressVerdict::Allowed));
-    assert_eq!(told[1], (first, "evil.example", EgressVerdict::Denied));
-    let warned = |record: &&domain::event::EventRecord| matches!(&record.event, Event::WarningRaised { code, .. } if code == "EGRESS_LEFT_OUT");
-    assert_eq!(books.log.iter().filter(warned).count(), 1);
+    assert_eq!(books.tool_ends(), [(Cancelled, "CANCELLED")]);
+    assert_eq!(stage.sandbox.credentials(), Vec::<String>::new());
+    let issued = stage.stores.reader.issued_credentials(execution).await.unwrap();
+    assert!(matches!(issued[0].revoked, Some((_, RevokedBecause::Expired))), "{issued:?}");
     stage.close().await;
 }
 

@@ -11,6 +11,7 @@ mod credentials;
 mod execute;
 mod failure;
 mod follow;
+mod metrics;
 mod network;
 mod raw;
 mod request;
@@ -26,8 +27,8 @@ use domain::ids::SandboxId;
 use domain::resource::SandboxTier;
 use domain::sandbox::{
     BackgroundCommand, Collected, EgressAttempts, Followed, KeptDirectory, KeptFile, Listing, LiveSandbox, NotCreated,
-    OutputSink, Program, ProgramEnd, SandboxError, SandboxRequest, SandboxRuntime, SandboxTarget, Start,
-    WorkspaceEntry,
+    OutputSink, Program, ProgramEnd, SandboxError, SandboxMetrics, SandboxRequest, SandboxRuntime, SandboxTarget,
+    Start, WorkspaceEntry,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -132,10 +133,10 @@ impl SandboxRuntime for SandboxManager {
         workspace::part(&self.attach(sandbox).await?, path, offset, limit).await
     }
 
-    async fn collect(&self, _context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError> {
+    async fn collect(&self, context: &CallContext, sandbox: &LiveSandbox) -> Result<Collected, SandboxError> {
         let remote = self.attach(sandbox).await?;
         let _alone = self.collect_alone(sandbox.id).await;
-        collect::collect(self, sandbox.id, &remote).await
+        collect::collect(self, sandbox.id, context.attempt, &remote).await
     }
 
     async fn list_workspace(&self, _context: &CallContext, sandbox: &LiveSandbox) -> Result<Listing, SandboxError> {
@@ -210,6 +211,11 @@ impl SandboxRuntime for SandboxManager {
             return Ok(EgressAttempts { attempts: Vec::new(), next: after });
         }
         network::attempts(&remote, after).await
+    }
+
+    async fn metrics(&self, target: &SandboxTarget, remote_id: &str) -> Result<SandboxMetrics, SandboxError> {
+        let remote = self.client(target).await?.attach(remote_id.to_owned()).map_err(|error| failure(&error))?;
+        remote.metrics().await.map(metrics::told).map_err(|error| failure(&error))
     }
 
     async fn list(&self, target: &SandboxTarget) -> Result<Vec<SandboxId>, SandboxError> {

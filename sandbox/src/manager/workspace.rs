@@ -11,7 +11,7 @@ use crate::opensandbox::{ByteRange, Download, Error, FileInfo, FileKind, FileMod
 use crate::runner::WORKSPACE;
 
 /// Deeper than any path of 4096 bytes.
-const DEPTH: u32 = 2048;
+pub(super) const DEPTH: u32 = 2048;
 /// Entries of a directory that is listed piece by piece.
 const MAX_WALKED_ENTRIES: usize = 10_000;
 /// Directories that are listed for it, a call each.

@@ -1,8 +1,10 @@
 //! Sandboxes as the API shows them.
 
-use async_graphql::{Enum, ID, Object};
+use async_graphql::{Context, Enum, ID, Object};
 use domain::sandbox;
 
+use crate::graphql::context::ContextExt;
+use crate::graphql::error::ApiError;
 use crate::graphql::sandbox_connection::SandboxTier;
 use crate::graphql::sandbox_profile::SandboxNetwork;
 use crate::graphql::scalar::{BigInt, DateTime, int};
@@ -76,6 +78,47 @@ impl Sandbox {
     /// When the server removes it by itself.
     async fn expires_at(&self) -> Option<DateTime> {
         self.0.expires_at.map(DateTime)
+    }
+
+    /// What it uses at this moment, as its server measures it; null when it is not live, or the server does not tell
+    /// within five seconds.
+    async fn metrics(&self, ctx: &Context<'_>) -> Result<Option<SandboxMetrics>, ApiError> {
+        let scope = ctx.principal()?.scope();
+        let metrics = sandbox::metrics(ctx.services()?.metrics_ports(), scope, &self.0).await;
+        Ok(metrics.map(SandboxMetrics))
+    }
+}
+
+/// What a sandbox uses.
+pub struct SandboxMetrics(sandbox::SandboxMetrics);
+
+/// What a sandbox has and uses at one moment. The local runtime measures the sandbox; a server elsewhere may measure the
+/// machine that it runs on.
+#[Object]
+impl SandboxMetrics {
+    /// CPUs that it may use.
+    async fn cpus(&self) -> f64 {
+        self.0.cpus
+    }
+
+    /// CPU in use, in percent of these.
+    async fn cpu_used_percent(&self) -> f64 {
+        self.0.cpu_used_percent
+    }
+
+    /// Memory in use.
+    async fn memory_used_bytes(&self) -> BigInt {
+        self.0.memory_used_bytes.into()
+    }
+
+    /// Memory that it may use.
+    async fn memory_limit_bytes(&self) -> BigInt {
+        self.0.memory_limit_bytes.into()
+    }
+
+    /// When it was measured, by the server's clock.
+    async fn measured_at(&self) -> DateTime {
+        self.0.measured_at.into()
     }
 }
 
