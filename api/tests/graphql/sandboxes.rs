@@ -99,11 +99,14 @@ async fn every_fault_of_a_connection_names_its_field() {
     };
     let remote = json!({
         "baseUrl": "http://sandboxes.example:8080", "endpointHosts": ["*.a.example", "https://b.example"],
+        "endpointPorts": ["443", "9-8"], "endpointPaths": ["box"],
         "egress": "SIDECAR", "secureRuntime": "GVISOR", "secureAccess": true,
     });
     let expected = pairs([
         ("input.spec.baseUrl", "PLAINTEXT_REFUSED"),
         ("input.spec.endpointHosts.1", "MALFORMED"),
+        ("input.spec.endpointPorts.1", "MALFORMED"),
+        ("input.spec.endpointPaths.0", "MALFORMED"),
         ("input.spec.secureAccess", "SECURE_ACCESS_UNREACHABLE"),
         ("input.spec.egress", "EGRESS_IMPOSSIBLE"),
     ]);
