@@ -276,7 +276,7 @@ async fn programs_find_the_constructed_environment_and_nothing_else() -> Result 
             [call("run_shell", json!({ "command": "env | sort" }))],
             [call("run_python", json!({ "code": python }))],
             [call("run_shell", json!({ "command": "id -u; cd ~ && pwd; touch \"$TMPDIR/x\" && mkdir -p \"$XDG_CACHE_HOME\" && echo writable" }))],
-            [call("run_shell", json!({ "command": "'".repeat(40_000) }))],
+            [call("run_shell", json!({ "command": "x".repeat(140_000) }))],
         ]))
         .await?;
     let names = |text: &str| -> Vec<String> {
