@@ -103,7 +103,9 @@ async fn a_command_arrives_byte_for_byte_however_long_and_odd_it_is() {
     }
     let endless = Program::Shell("#".repeat(140_000));
     let refused = stage.manager.execute(&stage.context, &stage.live, &endless, LIMIT, &Printed::default()).await;
-    assert_eq!(refused.unwrap_err().code, "COMMAND_TOO_LONG");
+    let refused = refused.unwrap_err();
+    assert_eq!((refused.code, refused.sandbox_lost), ("COMMAND_TOO_LONG", false));
+    assert!(refused.message.contains("write it into a file with write_file"), "{refused}");
 }
 
 #[cfg(test)]
