@@ -195,6 +195,8 @@ fn local_connection() -> Spec {
         credential_id: None,
         allow_plaintext: false,
         endpoint_hosts: Vec::new(),
+        endpoint_ports: Vec::new(),
+        endpoint_paths: Vec::new(),
         route: SandboxRoute::Direct,
         secure_access: false,
         secure_runtime: SecureRuntime::Runc,

@@ -276,7 +276,6 @@ async fn programs_find_the_constructed_environment_and_nothing_else() -> Result 
             [call("run_shell", json!({ "command": "env | sort" }))],
             [call("run_python", json!({ "code": python }))],
             [call("run_shell", json!({ "command": "id -u; cd ~ && pwd; touch \"$TMPDIR/x\" && mkdir -p \"$XDG_CACHE_HOME\" && echo writable" }))],
-            [call("run_shell", json!({ "command": "'".repeat(40_000) }))],
         ]))
         .await?;
     let names = |text: &str| -> Vec<String> {
@@ -303,8 +302,6 @@ async fn programs_find_the_constructed_environment_and_nothing_else() -> Result 
         .collect();
     assert_eq!(of_python, constructed, "{}", ran.result(1));
     assert!(ran.result(2).ends_with("/tmp/vitrine-home\nwritable\n"), "{}", ran.result(2));
-    assert_eq!(ran.code(3), "COMMAND_TOO_LONG");
-    assert!(ran.result(3).contains("write it into a file with write_file"), "{}", ran.result(3));
     bench.stop()
 }
 

@@ -89,6 +89,25 @@ async fn the_fewest_processes_are_enough_for_every_language() {
     }
 }
 
+/// Each word of the command is an argument: no shell reads it before its own program does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_arrives_byte_for_byte_however_long_and_odd_it_is() {
+    let host = Host::start();
+    let stage = Stage::new(&host, |_| {}).await;
+    // Bash prints what it was given. Quoted for a shell, it would be longer than a process can be given.
+    let odd = "printf %s \"$BASH_EXECUTION_STRING\" # it's \"odd\" $HOME $(id) `id` \\ é中🦀\n\n: ' line two '\n#";
+    for command in [odd.to_owned(), format!("{odd}{}", "'".repeat(125_000))] {
+        let (exit, printed) = stage.run(&stage.live, &Program::Shell(command.clone())).await;
+        assert_eq!(exit, Exit::Code(0));
+        assert!(printed == command, "{printed:.300}");
+    }
+    let endless = Program::Shell("#".repeat(140_000));
+    let refused = stage.manager.execute(&stage.context, &stage.live, &endless, LIMIT, &Printed::default()).await;
+    let refused = refused.unwrap_err();
+    assert_eq!((refused.code, refused.sandbox_lost), ("COMMAND_TOO_LONG", false));
+    assert!(refused.message.contains("write it into a file with write_file"), "{refused}");
+}
+
 #[cfg(test)]
 fn browsing(profile: &mut SandboxProfileSpec) {
     profile.image = "vitrine/browser".to_owned();

@@ -70,15 +70,17 @@ async fn every_fault_of_a_profile_names_its_field() {
 async fn a_connection_says_what_its_operator_allowed() {
     let world = World::new().await;
     let create = async |slug: &str, spec: Value| {
-        let selection = "version { route secureAccess secureRuntime egress warnings { code } }";
+        let selection =
+            "version { route secureAccess secureRuntime egress endpointPorts endpointPaths warnings { code } }";
         world.mutate("sandboxConnectionCreate", &named(&world, slug, spec), selection).await
     };
     let silent = create("silent", json!({"baseUrl": "https://a.example"})).await;
     assert_eq!(faults(&silent), pairs([("input.spec.egress", "EGRESS_NOT_DECLARED")]));
-    let open =
-        json!({"baseUrl": "http://a.example", "allowPlaintext": true, "egress": "CNI", "secureRuntime": "GVISOR"});
+    let open = json!({"baseUrl": "http://a.example", "allowPlaintext": true, "egress": "CNI", "secureRuntime": "GVISOR",
+               "endpointPorts": ["443", "40000-60000"], "endpointPaths": ["/v1/sandboxes"]});
     let expected = json!({
         "route": "DIRECT", "secureAccess": false, "secureRuntime": "GVISOR", "egress": "CNI",
+        "endpointPorts": ["443", "40000-60000"], "endpointPaths": ["/v1/sandboxes"],
         "warnings": [{"code": "PLAINTEXT_ALLOWED"}, {"code": "SECURE_ACCESS_OFF"}, {"code": "EGRESS_BY_CLUSTER"}],
     });
     assert_eq!(create("open", open).await["version"], expected);
@@ -99,11 +101,14 @@ async fn every_fault_of_a_connection_names_its_field() {
     };
     let remote = json!({
         "baseUrl": "http://sandboxes.example:8080", "endpointHosts": ["*.a.example", "https://b.example"],
+        "endpointPorts": ["443", "9-8"], "endpointPaths": ["box"],
         "egress": "SIDECAR", "secureRuntime": "GVISOR", "secureAccess": true,
     });
     let expected = pairs([
         ("input.spec.baseUrl", "PLAINTEXT_REFUSED"),
         ("input.spec.endpointHosts.1", "MALFORMED"),
+        ("input.spec.endpointPorts.1", "MALFORMED"),
+        ("input.spec.endpointPaths.0", "MALFORMED"),
         ("input.spec.secureAccess", "SECURE_ACCESS_UNREACHABLE"),
         ("input.spec.egress", "EGRESS_IMPOSSIBLE"),
     ]);

@@ -33,7 +33,7 @@ pub use ports::{ResourceStore, SecretError, SecretStore};
 pub use publish::publish;
 pub use sandbox::{
     ConnectionWarning, EgressEnforcement, SandboxConnectionSpec, SandboxCredential, SandboxNetwork, SandboxProfileSpec,
-    SandboxRoute, SandboxTier, SecureRuntime,
+    SandboxRoute, SandboxTier, SecureRuntime, port_range,
 };
 pub use validate::{validate_name, validate_slug, validate_spec};
 pub use validate_profile::MIN_PIDS;

@@ -3,6 +3,7 @@
 //! Members that came later have a default that stands for what was true before, so that every stored version can be read.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +84,13 @@ pub struct SandboxConnectionSpec {
     pub allow_plaintext: bool,
     /// Further hosts that an endpoint may name; `*.` at the start matches subdomains.
     pub endpoint_hosts: Vec<String>,
+    /// Ports that an endpoint may have beside the server's own address: each a number, or a range such as `40000-60000`.
+    /// Any port when there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endpoint_ports: Vec<String>,
+    /// With which of these an endpoint's path must begin, in whole segments. Any path when there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endpoint_paths: Vec<String>,
     /// How its sandboxes are reached.
     #[serde(default, skip_serializing_if = "SandboxRoute::is_default")]
     pub route: SandboxRoute,
@@ -95,6 +103,17 @@ pub struct SandboxConnectionSpec {
     /// What keeps its sandboxes from the network. A remote server without a word here runs nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub egress: Option<EgressEnforcement>,
+}
+
+/// The ports that an entry of [`SandboxConnectionSpec::endpoint_ports`] names; None when it names none.
+pub fn port_range(text: &str) -> Option<RangeInclusive<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |digits: &str| {
+        let is_plain = !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_plain.then(|| digits.parse::<u16>().ok()).flatten()
+    };
+    let ports = port(first)?..=port(last)?;
+    (!ports.is_empty()).then_some(ports)
 }
 
 /// Something about a connection that its operator allowed and whoever uses it must see.

@@ -2,12 +2,12 @@
 
 use url::{Host, Url};
 
-use super::sandbox::{EgressEnforcement, SandboxConnectionSpec, SandboxRoute, SandboxTier, SecureRuntime};
+use super::sandbox::{EgressEnforcement, SandboxConnectionSpec, SandboxRoute, SandboxTier, SecureRuntime, port_range};
 use super::validate::web_url;
 use crate::error::InvalidInput;
 
-/// Further hosts of a connection at most.
-const MAX_HOSTS: usize = 64;
+/// Entries of a list of hosts, ports or paths at most.
+const MAX_LISTED: usize = 64;
 
 pub(super) fn connection(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
     match spec.tier {
@@ -22,6 +22,8 @@ fn local(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
         ("credentialId", spec.credential_id.is_some()),
         ("allowPlaintext", spec.allow_plaintext),
         ("endpointHosts", !spec.endpoint_hosts.is_empty()),
+        ("endpointPorts", !spec.endpoint_ports.is_empty()),
+        ("endpointPaths", !spec.endpoint_paths.is_empty()),
         ("route", !spec.route.is_default()),
         ("secureAccess", spec.secure_access),
         ("secureRuntime", !spec.secure_runtime.is_default()),
@@ -36,7 +38,7 @@ fn local(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
 }
 
 fn remote(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
-    let mut faults: Vec<_> = base_url(spec).into_iter().chain(endpoint_hosts(spec)).collect();
+    let mut faults: Vec<_> = base_url(spec).into_iter().chain(endpoints(spec)).collect();
     if spec.secure_access && spec.route == SandboxRoute::Direct {
         let rule = "needs a gateway in the cluster; set route to GATEWAY or SERVER_PROXY, or secureAccess to false";
         faults.push(InvalidInput::new(["spec", "secureAccess"], "SECURE_ACCESS_UNREACHABLE", rule));
@@ -87,24 +89,64 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-fn endpoint_hosts(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
-    if spec.endpoint_hosts.len() > MAX_HOSTS {
-        let rule = format!("must be at most {MAX_HOSTS} hosts; use *.name for many below one name");
-        return vec![InvalidInput::new(["spec", "endpointHosts"], "TOO_MANY", rule)];
-    }
-    let mut faults = Vec::new();
-    for (index, host) in spec.endpoint_hosts.iter().enumerate() {
-        let place = index.to_string();
-        let path = ["spec", "endpointHosts", place.as_str()];
-        if !is_host_pattern(host) {
-            let rule = "must be a host alone, such as box.example or 10.1.2.3, or *. before a name; leave out scheme, \
-                        port and path";
-            faults.push(InvalidInput::new(path, "MALFORMED", rule));
-        } else if spec.endpoint_hosts[..index].contains(host) {
-            faults.push(InvalidInput::new(path, "DUPLICATE", "is listed twice; remove one"));
+fn endpoints(spec: &SandboxConnectionSpec) -> Vec<InvalidInput> {
+    let hosts = Listed {
+        field: "endpointHosts",
+        is_sound: is_host_pattern,
+        rule: "must be a host alone, such as box.example or 10.1.2.3, or *. before a name; leave out scheme, port and path",
+        fewer: "hosts; use *.name for many below one name",
+    };
+    let ports = Listed {
+        field: "endpointPorts",
+        is_sound: |text| port_range(text).is_some(),
+        rule: "must be a port from 1 to 65535, such as 8443, or a range of them, such as 40000-60000",
+        fewer: "entries; use a range for ports that follow each other",
+    };
+    let paths = Listed {
+        field: "endpointPaths",
+        is_sound: is_path_prefix,
+        rule: "must begin with / and be made of plain segments, such as /v1/sandboxes; leave out host, query and ..",
+        fewer: "paths; name one that the others begin with",
+    };
+    let listed = [(hosts, &spec.endpoint_hosts), (ports, &spec.endpoint_ports), (paths, &spec.endpoint_paths)];
+    listed.into_iter().flat_map(|(listed, entries)| listed.faults(entries)).collect()
+}
+
+/// A list of what endpoints may have.
+struct Listed {
+    field: &'static str,
+    is_sound: fn(&str) -> bool,
+    rule: &'static str,
+    /// What there may be fewer of, and how.
+    fewer: &'static str,
+}
+
+impl Listed {
+    fn faults(&self, entries: &[String]) -> Vec<InvalidInput> {
+        if entries.len() > MAX_LISTED {
+            let rule = format!("must be at most {MAX_LISTED} {}", self.fewer);
+            return vec![InvalidInput::new(["spec", self.field], "TOO_MANY", rule)];
         }
+        let mut faults = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let place = index.to_string();
+            let path = ["spec", self.field, place.as_str()];
+            if !(self.is_sound)(entry) {
+                faults.push(InvalidInput::new(path, "MALFORMED", self.rule));
+            } else if entries[..index].contains(entry) {
+                faults.push(InvalidInput::new(path, "DUPLICATE", "is listed twice; remove one"));
+            }
+        }
+        faults
     }
-    faults
+}
+
+/// A path of segments that mean themselves, as an endpoint has them.
+fn is_path_prefix(path: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+    let is_segment = |segment: &str| !matches!(segment, "" | "." | "..") && segment.bytes().all(is_plain);
+    let Some(inner) = path.strip_prefix('/') else { return false };
+    inner.is_empty() || inner.strip_suffix('/').unwrap_or(inner).split('/').all(is_segment)
 }
 
 /// A name, `*.` before a name, or an address: in the very form in which an endpoint names it.

@@ -77,6 +77,10 @@ pub struct SandboxTarget {
     pub allow_plaintext: bool,
     /// Further hosts that an endpoint may name.
     pub endpoint_hosts: Vec<String>,
+    /// Ports that an endpoint may have beside the server's own address; any when there is none.
+    pub endpoint_ports: Vec<String>,
+    /// With which of these an endpoint's path must begin; any path when there is none.
+    pub endpoint_paths: Vec<String>,
     /// How its sandboxes are reached.
     pub route: SandboxRoute,
     /// Whether each sandbox gets a key of its own, which its endpoint then requires.
@@ -96,12 +100,26 @@ impl SandboxTarget {
             credential_id: _,
             allow_plaintext,
             endpoint_hosts,
+            endpoint_ports,
+            endpoint_paths,
             route,
             secure_access,
             secure_runtime,
             egress,
         } = connection;
-        Self { tier, base_url, api_key, allow_plaintext, endpoint_hosts, route, secure_access, secure_runtime, egress }
+        Self {
+            tier,
+            base_url,
+            api_key,
+            allow_plaintext,
+            endpoint_hosts,
+            endpoint_ports,
+            endpoint_paths,
+            route,
+            secure_access,
+            secure_runtime,
+            egress,
+        }
     }
 }
 
@@ -223,6 +241,8 @@ pub enum Exit {
     Interrupted,
     /// It never started; the text says why.
     NotStarted(String),
+    /// It was stopped: it wrote a line that the server sends in one piece, and that is longer than is read.
+    LineTooLong,
     /// The connection broke and the server does not know; it may have run in part.
     Unknown,
 }

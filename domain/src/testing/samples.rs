@@ -379,6 +379,8 @@ pub fn plain_target(tier: SandboxTier, base_url: &str) -> SandboxTarget {
         api_key: None,
         allow_plaintext: false,
         endpoint_hosts: Vec::new(),
+        endpoint_ports: Vec::new(),
+        endpoint_paths: Vec::new(),
         route: SandboxRoute::Direct,
         secure_access: false,
         secure_runtime: SecureRuntime::Runc,

@@ -105,6 +105,10 @@ pub(super) fn program_result(
             format!("stopped after {} ms, its time limit", timeout.as_millis()),
         ),
         Exit::Interrupted => ended(ToolCallState::Cancelled, "CANCELLED", "stopped with the execution".to_owned()),
+        Exit::LineTooLong => {
+            let why = "stopped, since it wrote a line that is too long to be read; write such output to a file";
+            ended(ToolCallState::Failed, "LINE_TOO_LONG", why.to_owned())
+        }
         Exit::NotStarted(why) => ended(ToolCallState::Failed, "EXEC_FAILED", why),
         Exit::Unknown => {
             let is_over = sandbox.expires_at.is_some_and(|at| at <= claim.ports.clock.now());

@@ -65,6 +65,8 @@ pub async fn cast(stores: &Stores, samples: &Samples, home: &Home, policy: LoopP
         credential_id: None,
         allow_plaintext: false,
         endpoint_hosts: Vec::new(),
+        endpoint_ports: Vec::new(),
+        endpoint_paths: Vec::new(),
         route: SandboxRoute::Direct,
         secure_access: false,
         secure_runtime: SecureRuntime::Runc,

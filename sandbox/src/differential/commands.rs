@@ -50,6 +50,7 @@ pub async fn run(session: &mut Session, operation: &Operation) -> Result<Value, 
         CommandEnd::TimedOut => ("timed_out", Some(-1)),
         CommandEnd::Interrupted => ("interrupted", Some(-1)),
         CommandEnd::StartFailed(_) => ("start_failed", None),
+        CommandEnd::LineTooLong => ("line_too_long", None),
         CommandEnd::Unknown => ("unknown", None),
     };
     let Captured { stdout, stderr } = watcher.captured;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use domain::ids::{SandboxId, TenantId};
-use domain::resource::{SandboxRoute, SandboxTier, SecureRuntime};
+use domain::resource::{SandboxRoute, SandboxTier, SecureRuntime, port_range};
 use domain::sandbox::{LiveSandbox, SandboxError, SandboxTarget};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{Mutex as AsyncMutex, OnceCell, OwnedMutexGuard};
@@ -16,6 +16,9 @@ use super::failure::{failure, unavailable};
 use super::{network, raw, survey};
 use crate::opensandbox::{Client, Connection, Isolation, OutputWire, Plaintext, Route, Sandbox, SandboxInfo, Sharing};
 use crate::runner::{Capture, ImageFacts};
+
+/// Clients that are kept. One that makes room is made anew when its server is used again; who has it goes on with it.
+const MAX_CLIENTS: usize = 64;
 
 /// Where the local runtime is reached at this moment.
 #[async_trait]
@@ -30,6 +33,7 @@ pub trait LocalTier: Send + Sync {
 /// The Sandbox Manager.
 pub struct SandboxManager {
     local: Arc<dyn LocalTier>,
+    /// The one that was used last stands last.
     clients: Mutex<Vec<(SandboxTarget, Client)>>,
     handles: Mutex<HashMap<SandboxId, Handle>>,
 }
@@ -62,7 +66,7 @@ impl SandboxManager {
         }
     }
 
-    /// The client of a server; made once for each address and key.
+    /// The client of a server; made once for each address and key, as long as both are in use.
     pub(super) async fn client(&self, target: &SandboxTarget) -> Result<Client, SandboxError> {
         let target = match target.tier {
             SandboxTier::Remote => target.clone(),
@@ -72,13 +76,38 @@ impl SandboxManager {
                 SandboxTarget { base_url: url.into(), api_key, ..target.clone() }
             }
         };
-        let mut clients = lock(&self.clients);
-        if let Some((_, client)) = clients.iter().find(|(known, _)| *known == target) {
-            return Ok(client.clone());
+        if let Some(client) = self.known_client(&target) {
+            return Ok(client);
         }
-        let client = Client::new(connection(&target)?).map_err(|error| failure(&error))?;
+        let connection = connection(&target)?;
+        // Certificates are read for it, which is no work for a thread that others wait for.
+        let made = tokio::task::spawn_blocking(move || Client::new(connection)).await;
+        let client = made.map_err(|_| unavailable("no client could be made".to_owned()))?;
+        let client = client.map_err(|error| failure(&error))?;
+        Ok(self.keep_client(target, client))
+    }
+
+    fn known_client(&self, target: &SandboxTarget) -> Option<Client> {
+        let mut clients = lock(&self.clients);
+        let at = clients.iter().position(|(known, _)| known == target)?;
+        let used = clients.remove(at);
+        let client = used.1.clone();
+        clients.push(used);
+        Some(client)
+    }
+
+    /// Keeps a new client, unless another one of its server was made meanwhile, and gives the one that is kept.
+    fn keep_client(&self, target: SandboxTarget, client: Client) -> Client {
+        if let Some(known) = self.known_client(&target) {
+            return known;
+        }
+        let mut clients = lock(&self.clients);
+        // There is one local runtime: at another address or with another key, it is one that was started anew.
+        clients.retain(|(known, _)| known.tier == SandboxTier::Remote || target.tier == SandboxTier::Remote);
+        let too_many = (clients.len() + 1).saturating_sub(MAX_CLIENTS);
+        clients.drain(..too_many);
         clients.push((target, client.clone()));
-        Ok(client)
+        client
     }
 
     /// The handle of a sandbox; made anew after a restart.
@@ -144,6 +173,11 @@ fn connection(target: &SandboxTarget) -> Result<Connection, SandboxError> {
         Url::parse(&target.base_url).map_err(|_| unavailable("the connection's base URL is not valid".to_owned()))?;
     let mut connection = Connection::new(url, target.api_key.clone().unwrap_or_default().into());
     connection.endpoint_hosts.clone_from(&target.endpoint_hosts);
+    connection.endpoint_paths.clone_from(&target.endpoint_paths);
+    let ports: Option<Vec<_>> = target.endpoint_ports.iter().map(|ports| port_range(ports)).collect();
+    // An entry that cannot be read must not leave every port open.
+    let unread = || unavailable("an entry of the connection's endpointPorts is neither a port nor a range".to_owned());
+    connection.endpoint_ports = ports.ok_or_else(unread)?;
     if target.allow_plaintext {
         connection.plaintext = Plaintext::Allowed;
     }
@@ -168,3 +202,7 @@ fn connection(target: &SandboxTarget) -> Result<Connection, SandboxError> {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+#[path = "clients_tests.rs"]
+mod tests;

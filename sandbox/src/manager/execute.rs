@@ -9,7 +9,7 @@ use domain::sandbox::{Exit, OutputSink, OutputStream, Program, ProgramEnd, Sandb
 use super::failure::failure;
 use super::raw;
 use crate::opensandbox::{self, CommandEnd, CommandRequest, Error, Sandbox, Upload, User};
-use crate::runner::{Capture, Environment, ImageFacts, Prepared, TooLong, WORKSPACE, longest, prepare};
+use crate::runner::{Capture, Environment, ImageFacts, Prepared, WORKSPACE, prepare};
 
 /// The exit code of a shell whose program was ended by SIGKILL.
 const KILLED: i32 = 128 + 9;
@@ -97,17 +97,7 @@ fn request(prepared: &Prepared, facts: &ImageFacts, setting: &Setting<'_>) -> Re
     if !facts.has(prepared.requires) {
         return Err(SandboxError::image_lacks(prepared.requires));
     }
-    let line = prepared.command_line(setting.environment.clone(), setting.capture).map_err(|TooLong { bytes }| {
-        SandboxError {
-            code: "COMMAND_TOO_LONG",
-            message: format!(
-                "the command line has {bytes} bytes and may have {}; write it into a file with write_file and run that",
-                longest()
-            ),
-            sandbox_lost: false,
-        }
-    })?;
-    let mut request = CommandRequest::shell(line);
+    let mut request = CommandRequest::argv(prepared.words(setting.environment.clone(), setting.capture));
     request.cwd = Some(WORKSPACE.to_owned());
     request.user = facts.user.map(|(uid, gid)| User { uid, gid: Some(gid) });
     Ok(request)
@@ -132,6 +122,7 @@ pub(super) fn exit(end: CommandEnd) -> Exit {
         CommandEnd::StartFailed(why) => Exit::NotStarted(why),
         CommandEnd::Interrupted => Exit::Interrupted,
         CommandEnd::TimedOut => Exit::TimedOut,
+        CommandEnd::LineTooLong => Exit::LineTooLong,
         CommandEnd::Unknown => Exit::Unknown,
     }
 }
@@ -187,7 +178,8 @@ mod tests {
         let request = request(&prepare(&program, "x"), &facts, &setting).unwrap();
         assert_eq!(request.user, Some(User { uid: 1000, gid: Some(100) }));
         assert!(request.env.is_empty());
-        let opensandbox::Program::Shell(line) = request.program else { panic!("no shell text") };
-        assert!(line.starts_with("exec '/usr/bin/env' '-i' 'HOME=/tmp/vitrine-home' 'LANG=C.UTF-8' "), "{line}");
+        let opensandbox::Program::Argv(words) = request.program else { panic!("no arguments") };
+        assert_eq!(words[..4], ["/usr/bin/env", "-i", "HOME=/tmp/vitrine-home", "LANG=C.UTF-8"]);
+        assert_eq!(words[words.len() - 3..], ["bash", "-c", "id"]);
     }
 }

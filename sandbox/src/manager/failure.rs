@@ -11,6 +11,9 @@ const FULL: &str = "the storage of the sandbox is full; remove files, or give th
 pub(super) fn failure(error: &Error) -> SandboxError {
     let text = match error {
         _ if is_full(error) => FULL.to_owned(),
+        Error::CommandTooLong { bytes, limit } => format!(
+            "the command has {bytes} bytes where {limit} are possible; write it into a file with write_file and run that"
+        ),
         // What a server says of its own failure is for its operator.
         Error::ServerFailed(reply) => format!("the server of the sandbox failed with status {}", reply.status),
         error => error.to_string(),

@@ -79,7 +79,7 @@ pub(super) async fn verify(remote: &Sandbox, sent: &NetworkPolicy) -> Result<(),
 }
 
 fn judge(holds: &EgressStatus, sent: &NetworkPolicy) -> Result<(), SandboxError> {
-    if holds.policy.default_action != sent.default_action || holds.policy.egress.len() < sent.egress.len() {
+    if !closes_all_of(&holds.policy, sent) {
         return Err(refused(
             "egress_not_deny_default",
             "the server does not hold the network policy that it was given; look at its [egress] settings",
@@ -92,6 +92,15 @@ fn judge(holds: &EgressStatus, sent: &NetworkPolicy) -> Result<(), SandboxError>
             "the server stops names and no addresses; set [egress] mode = \"dns+nft\" there",
         )),
     }
+}
+
+/// Whether a policy has the default and every rule of the one that was sent, in their order. What a server adds may only
+/// close more.
+fn closes_all_of(holds: &NetworkPolicy, sent: &NetworkPolicy) -> bool {
+    let mut wanted = sent.egress.iter().peekable();
+    let is_rule_fine =
+        |rule: &EgressRule| wanted.next_if(|next| *next == rule).is_some() || rule.action == EgressAction::Deny;
+    holds.default_action == sent.default_action && holds.egress.iter().all(is_rule_fine) && wanted.next().is_none()
 }
 
 /// Where programs of a sandbox reach the filtering proxy, as the local runtime tells it.
@@ -244,6 +253,22 @@ mod tests {
         assert_eq!(judged(&closed, Dns, &closed), Err("egress_mode_insufficient"));
         assert_eq!(judged(&closed, DnsAndPackets, &open), Err("egress_not_deny_default"));
         assert_eq!(judged(&listed, DnsAndPackets, &closed), Err("egress_not_deny_default"));
+        let held = |rules: &[EgressRule]| NetworkPolicy { egress: rules.to_vec(), ..listed.clone() };
+        let [allowed, other, denied] =
+            [EgressRule::allow("api.example.com"), EgressRule::allow("evil.example"), EgressRule::deny("a.example")];
+        for (rules, verdict) in [
+            (vec![allowed.clone()], Ok(())),
+            (vec![denied.clone(), allowed.clone(), denied.clone()], Ok(())),
+            (vec![other.clone()], Err("egress_not_deny_default")),
+            (vec![allowed.clone(), other.clone()], Err("egress_not_deny_default")),
+            (vec![denied.clone()], Err("egress_not_deny_default")),
+            (vec![EgressRule::deny("api.example.com")], Err("egress_not_deny_default")),
+        ] {
+            assert_eq!(judged(&listed, DnsAndPackets, &held(&rules)), verdict, "{rules:?}");
+        }
+        let two = held(&[denied.clone(), other.clone()]);
+        assert_eq!(judged(&two, DnsAndPackets, &two), Ok(()));
+        assert_eq!(judged(&two, DnsAndPackets, &held(&[other, denied])), Err("egress_not_deny_default"));
     }
 
     #[test]

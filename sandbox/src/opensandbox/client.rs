@@ -218,14 +218,16 @@ impl Client {
     /// Kills a sandbox and waits until the server says that it is gone, else `DestroyUnconfirmed`.
     pub async fn destroy(&self, id: &str) -> Result<(), Error> {
         let deadline = Instant::now() + self.transport().timeouts.destroy;
+        let is_late = || Error::DeadlineExceeded(Deadline::Total);
         // A kill that failed may have worked, and a get tells; only its absence is a confirmation.
-        let mut cause = self.kill(id).await.err();
+        let mut cause = timeout_at(deadline, self.kill(id)).await.unwrap_or_else(|_| Err(is_late())).err();
         loop {
-            match self.get(id).await {
-                Err(Error::NotFound(_)) => return Ok(()),
-                Ok(info) if info.state.is_terminal() => return Ok(()),
-                Ok(_) => {}
-                Err(error) => cause = Some(error),
+            match timeout_at(deadline, self.get(id)).await {
+                Ok(Err(Error::NotFound(_))) => return Ok(()),
+                Ok(Ok(info)) if info.state.is_terminal() => return Ok(()),
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => cause = Some(error),
+                Err(_) => drop(cause.get_or_insert_with(is_late)),
             }
             if Instant::now() + POLL >= deadline {
                 let (change, cause) = (Change::Destroy, cause.map(Box::new));

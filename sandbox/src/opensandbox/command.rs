@@ -114,10 +114,16 @@ impl CommandRequest {
         }
     }
 
-    pub(super) fn to_json(&self, takes_argv: bool) -> Value {
+    /// The body of the call. Arguments that a shell must get quoted may be too long for it, though they were not by
+    /// themselves.
+    pub(super) fn to_json(&self, takes_argv: bool) -> Result<Value, Error> {
         let mut body = match &self.program {
             Program::Argv(argv) if takes_argv => json!({ "argv": argv }),
-            Program::Argv(_) | Program::Shell(_) => json!({ "command": self.shell_text() }),
+            Program::Argv(_) | Program::Shell(_) => {
+                let text = self.shell_text();
+                check_lengths(std::iter::once(text.len()))?;
+                json!({ "command": text })
+            }
         };
         if let Some(cwd) = &self.cwd {
             body["cwd"] = cwd.as_str().into();
@@ -135,7 +141,7 @@ impl CommandRequest {
                 body["gid"] = gid.into();
             }
         }
-        body
+        Ok(body)
     }
 }
 
@@ -167,6 +173,8 @@ pub enum CommandEnd {
     Interrupted,
     /// Its time was over.
     TimedOut,
+    /// It was stopped, since it wrote a line that its server sends in one piece and that is longer than is read.
+    LineTooLong,
     /// Its stream ended or fell silent without saying. Never a success, whatever else is known.
     Unknown,
 }
@@ -322,11 +330,11 @@ mod tests {
         let expected = json!({
             "argv": ["echo", "a b"], "cwd": "/workspace", "timeout": 1500, "envs": {"TOKEN": "hunter2"}, "uid": 1000,
         });
-        assert_eq!(request.to_json(true), expected);
-        assert_eq!(request.to_json(false)["command"], "exec 'echo' 'a b'");
+        assert_eq!(request.to_json(true).unwrap(), expected);
+        assert_eq!(request.to_json(false).unwrap()["command"], "exec 'echo' 'a b'");
         assert!(!format!("{request:?}").contains("hunter2"));
         request.timeout = Some(Duration::from_nanos(1));
-        assert_eq!(request.to_json(true)["timeout"], 1, "milliseconds (W16)");
+        assert_eq!(request.to_json(true).unwrap()["timeout"], 1, "milliseconds (W16)");
     }
 
     #[test]
@@ -350,6 +358,15 @@ mod tests {
         let mut request = CommandRequest::shell("true");
         request.env.insert("A".into(), "x".repeat(MAX_WORD_BYTES));
         assert_eq!(code(&request), Some("command_too_long"));
+    }
+
+    /// Each quote takes four bytes of shell text.
+    #[test]
+    fn what_is_too_long_only_for_a_shell_is_refused_only_where_a_shell_gets_it() {
+        let quotes = CommandRequest::argv(["echo".to_owned(), "'".repeat(MAX_WORD_BYTES / 2)]);
+        quotes.check().unwrap();
+        quotes.to_json(true).unwrap();
+        assert_eq!(quotes.to_json(false).unwrap_err().code(), "command_too_long");
     }
 
     #[test]

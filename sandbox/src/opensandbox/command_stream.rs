@@ -23,6 +23,7 @@ pub(super) struct CommandStream {
     events: VecDeque<Event>,
     has_ended: bool,
     is_broken: bool,
+    is_overlong: bool,
 }
 
 /// What came next.
@@ -34,6 +35,8 @@ pub(super) enum Next {
     Ended,
     /// The connection broke.
     Broken,
+    /// A frame is too long to be read, and so is whatever comes behind it. A server sends a command's line in one.
+    Overlong,
 }
 
 impl CommandStream {
@@ -46,28 +49,32 @@ impl CommandStream {
             .await
             .map_err(|error| error.after_sending("command"))?;
         let decoder = EventDecoder::new(MAX_FRAME_BYTES);
-        Ok(Self { response, decoder, events: VecDeque::new(), has_ended: false, is_broken: false })
+        let events = VecDeque::new();
+        Ok(Self { response, decoder, events, has_ended: false, is_broken: false, is_overlong: false })
     }
 
     /// The next event. Bytes that complete none do not count as life.
-    pub async fn next(&mut self, patience: Duration) -> Result<Next, Error> {
+    pub async fn next(&mut self, patience: Duration) -> Next {
         let deadline = Instant::now() + patience;
         loop {
             if let Some(event) = self.events.pop_front() {
-                return Ok(Next::Event(event));
+                return Next::Event(event);
+            }
+            if self.is_overlong {
+                return Next::Overlong;
             }
             if self.has_ended {
-                return Ok(if self.is_broken { Next::Broken } else { Next::Ended });
+                return if self.is_broken { Next::Broken } else { Next::Ended };
             }
             let decoded = match timeout_at(deadline, self.response.chunk()).await {
-                Err(_) => return Ok(Next::Silent),
+                Err(_) => return Next::Silent,
                 Ok(Ok(Some(chunk))) => self.decoder.push(&chunk, &mut self.events),
                 Ok(last @ (Ok(None) | Err(_))) => {
                     (self.has_ended, self.is_broken) = (true, last.is_err());
                     self.decoder.finish(&mut self.events)
                 }
             };
-            decoded.map_err(|error| Error::protocol(error.to_string()))?;
+            self.is_overlong = decoded.is_err();
         }
     }
 

@@ -112,8 +112,8 @@ pub struct Connection {
     pub api_key: SecretString,
     /// Further hosts that endpoints may have: exact names, or `*.name` for every name below it.
     pub endpoint_hosts: Vec<String>,
-    /// Which ports endpoints may have.
-    pub endpoint_ports: RangeInclusive<u16>,
+    /// Which ports endpoints may have beside the server's own address; any port when there is none.
+    pub endpoint_ports: Vec<RangeInclusive<u16>>,
     /// With which of these an endpoint's path must begin; any plain path will do when there is none.
     pub endpoint_paths: Vec<String>,
     /// Whether plain HTTP may leave the machine.
@@ -149,7 +149,7 @@ impl Connection {
             base_url,
             api_key,
             endpoint_hosts: Vec::new(),
-            endpoint_ports: 1..=u16::MAX,
+            endpoint_ports: Vec::new(),
             endpoint_paths: Vec::new(),
             sharing: Sharing::default(),
             isolation: Isolation::default(),
@@ -186,8 +186,8 @@ impl Connection {
         if let Some(pattern) = self.endpoint_hosts.iter().find(|pattern| !is_host_pattern(pattern)) {
             return Err(Error::ConnectionInvalid(format!("endpoint host {pattern:?} is not `name` or `*.name`")));
         }
-        if self.endpoint_ports.is_empty() || *self.endpoint_ports.start() == 0 {
-            return refuse("endpoint_ports is not a range from 1 to 65535");
+        if self.endpoint_ports.iter().any(|ports| ports.is_empty() || *ports.start() == 0) {
+            return refuse("an entry of endpoint_ports is not a range within 1 to 65535");
         }
         if self.endpoint_paths.iter().any(|path| !path.starts_with('/')) {
             return refuse("an entry of endpoint_paths does not begin with `/`");
@@ -218,6 +218,15 @@ impl Connection {
             return false;
         }
         self.endpoint_hosts.iter().any(|pattern| matches_pattern(&pattern.to_ascii_lowercase(), &name))
+    }
+
+    /// Whether the endpoint with this address may have its port.
+    pub(super) fn has_allowed_port(&self, url: &Url) -> bool {
+        self.endpoint_ports.is_empty()
+            || self.is_own_origin(url)
+            || url
+                .port_or_known_default()
+                .is_some_and(|port| self.endpoint_ports.iter().any(|ports| ports.contains(&port)))
     }
 
     /// Whether `url` is the server's own origin, the only one that may see the API key.

@@ -131,15 +131,15 @@ fn check_address(connection: &Connection, address: &str) -> Result<Url, Error> {
     };
     // What will be dialled must be what was checked, however the address was written.
     let default_port = if scheme == "https" { 443 } else { 80 };
-    if !connection.endpoint_ports.contains(&port.unwrap_or(default_port)) {
-        return refuse("port is not allowed on this connection");
-    }
     let is_same = url.host().is_some_and(|dialled| dialled == host)
         && url.port_or_known_default() == Some(port.unwrap_or(default_port))
         && url.path() == if path.is_empty() { "/" } else { path }
         && url.username().is_empty()
         && url.password().is_none();
-    if is_same { Ok(url) } else { refuse("address means something else than it says") }
+    if !is_same {
+        return refuse("address means something else than it says");
+    }
+    if connection.has_allowed_port(&url) { Ok(url) } else { refuse("port is not allowed on this connection") }
 }
 
 fn split_authority(authority: &str) -> Result<(Host<&str>, Option<u16>), Error> {

@@ -188,15 +188,34 @@ fn wants_the_token_of_secure_access_on_a_shared_server() {
 #[test]
 fn takes_only_ports_and_paths_of_the_connection_s6() {
     let mut strict = connection(REMOTE);
-    strict.endpoint_ports = 443..=8443;
+    strict.endpoint_ports = vec![8000..=8443, 9000..=9000];
     strict.endpoint_paths = vec!["/v1/sandboxes/".into(), "/box".into()];
-    for good in ["api.example/box", "api.example:8443/box/1", "api.example/v1/sandboxes/ab/proxy/44772"] {
+    // The first and the last are at the server's own address, whose port is no further one.
+    for good in [
+        "api.example/box",
+        "api.example:8443/box/1",
+        "box.example:9000/box",
+        "api.example:443/v1/sandboxes/ab/proxy/44772",
+    ] {
         assert!(check_with(&strict, good, &[]).is_ok(), "{good}");
     }
-    for bad in ["api.example", "api.example/", "api.example/boxes", "api.example:80/box", "api.example:8444/box"] {
+    for bad in [
+        "api.example",
+        "api.example/",
+        "api.example/boxes",
+        "api.example:80/box",
+        "api.example:8444/box",
+        "api.example:3306/box",
+        "box.example/box",
+        "box.example:443/box",
+        "box.example:9001/box",
+    ] {
         assert_eq!(check_with(&strict, bad, &[]).unwrap_err().code(), "endpoint_refused", "{bad}");
     }
     strict.endpoint_paths = vec!["box".into()];
+    assert_eq!(strict.check().unwrap_err().code(), "connection_invalid");
+    strict.endpoint_paths = Vec::new();
+    strict.endpoint_ports = vec![0..=443];
     assert_eq!(strict.check().unwrap_err().code(), "connection_invalid");
 }
 

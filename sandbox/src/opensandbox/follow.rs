@@ -27,8 +27,8 @@ use super::supervise::Stop;
 use super::utf8::{TextPiece, Utf8Pieces};
 
 /// A command that has just been started may be unknown to its own server for a moment.
-const REGISTERED_WITHIN: Duration = Duration::from_secs(3);
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const REGISTERED_WITHIN: Duration = Duration::from_secs(3);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
@@ -275,6 +275,6 @@ impl Away {
 }
 
 /// A sandbox that is gone does not come back; a command may have yet to appear.
-fn is_of_execd(error: &Error) -> bool {
+pub(super) fn is_of_execd(error: &Error) -> bool {
     error.reply().is_some_and(|reply| !reply.has_code("SANDBOX_NOT_FOUND"))
 }

@@ -18,8 +18,8 @@
 //!
 //! The map: `connection`, `endpoint`, `transport`, `reply`, `redact`, `error` are how any call is made; `client`,
 //! `lifecycle`, `version`, `standstill`, `snapshot` speak Lifecycle; `sandbox`, `command`, `run`, `start`, `follow`,
-//! `files`, `transfer`, `metrics` speak execd, with `stream`, `output`, `output_files`, `probe`, `supervise`, `shell` and
-//! `utf8` below them; `network_policy`, `egress` and `attempts` are about the network.
+//! `files`, `transfer`, `metrics`, `raw_output` speak execd, with `command_stream`, `stream`, `output`, `output_files`,
+//! `probe`, `supervise`, `shell` and `utf8` below them; `network_policy`, `egress` and `attempts` are about the network.
 //!
 //! What it does not do: hold leases, count budgets, or collect artifacts.
 

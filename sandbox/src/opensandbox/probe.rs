@@ -52,13 +52,13 @@ impl Sandbox {
         let mut stream = CommandStream::open(self.transport(), &execd, body).await?;
         let mut texts = Vec::new();
         loop {
-            match stream.next(self.transport().timeouts.silence).await? {
+            match stream.next(self.transport().timeouts.silence).await {
                 Next::Event(Event::Output { stream: OutputStream::Stdout, text }) => texts.push(text),
                 Next::Event(Event::Complete { .. }) => break,
                 Next::Event(event) if event.is_terminal() => return Ok(None),
                 Next::Event(_) => {}
                 Next::Silent => return Err(Error::DeadlineExceeded(Deadline::Idle)),
-                Next::Ended | Next::Broken => {
+                Next::Ended | Next::Broken | Next::Overlong => {
                     return Err(Error::protocol("probe of the output wire did not complete"));
                 }
             }

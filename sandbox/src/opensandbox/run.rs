@@ -6,7 +6,8 @@
 //!    together, and waits for it: a program's line may be an event of its own, and the sink's work is by the piece.
 //! 4. Beside that, one future waits for cancel or the time limit, interrupts the command, and gives it a grace.
 //!
-//! Rule: only a terminal event makes an end known. Dropping the future does not stop the command; cancelling it does.
+//! Rule: only a terminal event makes an end known, but for a line that is too long to be read: then the command is stopped,
+//! and so is one whose stream makes no sense. An error says that it does not run, or, as `OutcomeUnknown`, that it may. Dropping the future does not stop the command; cancelling it does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +50,7 @@ impl Sandbox {
             return Ok(never_started());
         }
         let wire = wire?;
-        let mut body = request.to_json(wire.takes_argv);
+        let mut body = request.to_json(wire.takes_argv)?;
         let files = match wire.output {
             OutputWire::Kept => None,
             OutputWire::Stripped => Some(OutputFiles::new()?),
@@ -89,6 +90,8 @@ enum Finish {
     Terminal(Event),
     /// The stream ended or fell silent.
     Lost(Option<CommandStatus>),
+    /// The stream cannot be read any further: a line is too long.
+    Overlong,
     /// The command was interrupted, and its grace is over.
     Abandoned,
 }
@@ -147,7 +150,7 @@ impl<'a> Run<'a> {
         let mut watchdog = Watchdog::new(timeouts.silence);
         loop {
             let until_look = self.files.as_ref().map_or(Duration::MAX, OutputFiles::until_next_look);
-            match stream.next(watchdog.patience().min(until_look)).await? {
+            match stream.next(watchdog.patience().min(until_look)).await {
                 Next::Event(event) if event.is_terminal() => {
                     self.read_tail(&mut stream, timeouts.tail, sink).await;
                     return Ok(Finish::Terminal(event));
@@ -170,6 +173,7 @@ impl<'a> Run<'a> {
                 Next::Silent => {}
                 Next::Ended => return self.end_without_terminal_event().await,
                 Next::Broken => return Ok(Finish::Lost(self.ask_status().await)),
+                Next::Overlong => return Ok(Finish::Overlong),
             }
             if let Some(files) = self.files.as_mut().filter(|files| files.until_next_look().is_zero()) {
                 files.look(self.sandbox, sink).await;
@@ -231,7 +235,7 @@ impl<'a> Run<'a> {
     /// What has arrived already, and what arrives within `tail`.
     async fn read_tail(&mut self, stream: &mut CommandStream, tail: Duration, sink: &mut dyn OutputSink) {
         let deadline = Instant::now() + tail;
-        while let Ok(Ok(Next::Event(event))) = timeout_at(deadline, stream.next(tail)).await {
+        while let Ok(Next::Event(event)) = timeout_at(deadline, stream.next(tail)).await {
             self.take(event, sink).await;
             if stream.is_drained() {
                 self.give(sink).await;
@@ -259,14 +263,17 @@ impl<'a> Run<'a> {
         let (is_lossy, is_whole) = (self.is_lossy || files.is_some_and(|files| files.is_lossy), self.is_whole);
         let (end, is_stopped, status) = match (result, stop.cause()) {
             (Err(error), None) => {
-                self.stop_unreadable().await;
+                let is_stopped = self.stop_unreadable().await;
                 if let Some(files) = files {
                     files.remove(self.sandbox).await;
                 }
-                return Err(error);
+                return Err(if is_stopped { error } else { error.after_sending("command") });
             }
+            (Ok(Finish::Overlong), None) => (CommandEnd::LineTooLong, self.stop_unreadable().await, None),
             (Ok(Finish::Terminal(_)), Some(cause)) => (cause, true, None),
-            (Err(_) | Ok(Finish::Lost(None) | Finish::Abandoned), Some(cause)) => (cause, stop.is_confirmed(), None),
+            (Err(_) | Ok(Finish::Lost(None) | Finish::Overlong | Finish::Abandoned), Some(cause)) => {
+                (cause, stop.is_confirmed(), None)
+            }
             (Ok(Finish::Lost(Some(status))), Some(cause)) => (cause, !status.is_running, Some(status)),
             (Ok(Finish::Terminal(event)), None) => (self.end_of(event, duration, limit), true, None),
             (Ok(Finish::Lost(status)), None) => {
@@ -289,18 +296,19 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// A command whose stream cannot be read any further must not run on unseen.
-    async fn stop_unreadable(&self) {
-        let id = self.command_id.borrow().clone();
-        if let Some(id) = id
-            && let Err(error) = self.sandbox.interrupt(&id).await
-        {
+    /// A command whose stream cannot be read any further must not run on unseen. Says whether the server confirmed that
+    /// it does not.
+    async fn stop_unreadable(&self) -> bool {
+        let Some(id) = self.command_id.borrow().clone() else { return false };
+        let interrupted = self.sandbox.interrupt(&id).await;
+        if let Err(error) = &interrupted {
             tracing::warn!(
                 sandbox.id = self.sandbox.id(),
                 error.code = error.code(),
                 "command could not be interrupted"
             );
         }
+        interrupted.is_ok()
     }
 
     fn end_of(&self, event: Event, duration: Duration, limit: Option<Duration>) -> CommandEnd {

@@ -1,8 +1,11 @@
 //! Starting a command in the background, for [`Sandbox::follow`].
 
+use tokio::time::{Instant, sleep};
+
 use super::command::{CommandRequest, Program};
 use super::command_stream::{CommandStream, Next};
 use super::error::{Error, Reply};
+use super::follow::{FIRST_PAUSE, REGISTERED_WITHIN, is_of_execd};
 use super::lifecycle::check_id;
 use super::sandbox::{Port, Sandbox};
 use super::stream::Event;
@@ -10,22 +13,25 @@ use super::stream::Event;
 impl Sandbox {
     /// Starts a command in the background and returns its id. Its end of stream means only that it has started.
     ///
-    /// It is sent once. When the answer breaks off behind the id, the status tells whether the command is there.
+    /// It is sent once. When the answer breaks off behind the id, the status tells whether the command is there: it is
+    /// asked for as long as a server may need to know its own command.
     pub async fn start(&self, request: &CommandRequest) -> Result<String, Error> {
         request.check()?;
         let takes_argv = match request.program {
             Program::Argv(_) => self.takes_argv().await?,
             Program::Shell(_) => false,
         };
-        let mut body = request.to_json(takes_argv);
+        let mut body = request.to_json(takes_argv)?;
         body["background"] = true.into();
         let execd = self.execd().await?;
         let mut stream = CommandStream::open(self.transport(), &execd, &body).await?;
         let mut command_id = None;
         loop {
             let event = match stream.next(self.transport().timeouts.silence).await {
-                Ok(Next::Event(event)) => event,
-                Ok(Next::Silent | Next::Ended | Next::Broken) | Err(_) => return self.find_started(command_id).await,
+                Next::Event(event) => event,
+                Next::Silent | Next::Ended | Next::Broken | Next::Overlong => {
+                    return self.find_started(command_id).await;
+                }
             };
             match event {
                 Event::Init { id } => command_id = Some(check_id(id).map_err(|error| error.after_sending("command"))?),
@@ -39,12 +45,19 @@ impl Sandbox {
     }
 
     async fn find_started(&self, command_id: Option<String>) -> Result<String, Error> {
-        if let Some(id) = command_id
-            && self.command_status(&id).await.is_ok()
-        {
-            return Ok(id);
+        let lost = || lost("background command did not say that it started");
+        let id = command_id.ok_or_else(lost)?;
+        let deadline = Instant::now() + REGISTERED_WITHIN;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.command_status(&id).await {
+                Ok(_) => return Ok(id),
+                Err(error) if !is_of_execd(&error) || Instant::now() + pause >= deadline => return Err(lost()),
+                Err(_) => {}
+            }
+            sleep(pause).await;
+            pause *= 2;
         }
-        Err(lost("background command did not say that it started"))
     }
 }
 

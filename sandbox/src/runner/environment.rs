@@ -1,6 +1,6 @@
 //! The constructed environment: everything that a program finds in its environment is named here or was declared.
 //!
-//! Execd hands its own environment to every command, its access token among it. So each command line begins with
+//! Execd hands its own environment to every command, its access token among it. So each command begins with
 //! `env -i` and names what the program gets; nothing is inherited.
 
 use std::collections::BTreeMap;

@@ -1,14 +1,13 @@
-//! A launch is the one command line that starts a program: its environment, a capture of its raw output, its arguments.
+//! A launch is the list of words that starts a program: its environment, a capture of its raw output, its arguments.
+//!
+//! Rule: a word reaches its program as it is. Whether a shell must get the list quoted is the client's business.
 //!
 //! The stream of a sandbox server carries text, so bytes that are no text are lost on it. Unless the server keeps them, a
 //! program's output therefore also goes into two files outside of the workspace, up to [`CAPTURED_BYTES`] each, which are read
 //! when they are needed.
 
 use super::environment::Environment;
-use crate::opensandbox::shell_quote;
 
-/// The kernel takes no longer argument; a shell gets the command line as one.
-const MAX_COMMAND_BYTES: usize = 120 * 1024;
 /// What keeps a program's output as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capture {
@@ -42,33 +41,12 @@ kill $w 2>/dev/null
 [ $c -ne 137 ] || kill -KILL $$
 exit $c"#;
 
-/// Why a program cannot be launched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TooLong {
-    /// How long the command line would be.
-    pub bytes: usize,
-}
-
-/// The shell text that runs a program with this environment and nothing else in it.
-pub fn command_line(
-    environment: &Environment,
-    capture_dir: Option<&str>,
-    program: &[String],
-) -> Result<String, TooLong> {
+/// The words that run a program with this environment and nothing else in it.
+pub fn words(environment: &Environment, capture_dir: Option<&str>, program: &[String]) -> Vec<String> {
     let fixed = ["/usr/bin/env", "-i"].map(str::to_owned).into_iter();
     let capture = capture_dir.map(|dir| ["/bin/sh", "-c", CAPTURE, "sh", dir].map(str::to_owned));
     let capture = capture.into_iter().flatten();
-    let words = fixed.chain(environment.assignments()).chain(capture).chain(program.iter().cloned());
-    let line = words.fold("exec".to_owned(), |line, word| format!("{line} {}", shell_quote(&word)));
-    if line.len() > MAX_COMMAND_BYTES {
-        return Err(TooLong { bytes: line.len() });
-    }
-    Ok(line)
-}
-
-/// The longest command line, for messages.
-pub const fn longest() -> usize {
-    MAX_COMMAND_BYTES
+    fixed.chain(environment.assignments()).chain(capture).chain(program.iter().cloned()).collect()
 }
 
 #[cfg(test)]
@@ -76,16 +54,16 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::opensandbox::shell_words;
 
-    /// What a shell makes of a command line that is run with these variables in its own environment.
-    fn shell(line: &str, leaked: &[(&str, &str)]) -> std::process::Output {
-        Command::new("/bin/sh").args(["-c", line]).envs(leaked.iter().copied()).output().unwrap()
+    /// What comes of a launch with a variable of the server's in the environment.
+    fn run(words: &[String]) -> std::process::Output {
+        Command::new(&words[0]).args(&words[1..]).env("EXECD_ACCESS_TOKEN", "hunter2").output().unwrap()
     }
 
     fn launch(dir: &std::path::Path, program: &[&str]) -> std::process::Output {
         let program: Vec<_> = program.iter().map(ToString::to_string).collect();
-        let line = command_line(&Environment::default(), dir.to_str(), &program).unwrap();
-        shell(&line, &[("EXECD_ACCESS_TOKEN", "hunter2")])
+        run(&words(&Environment::default(), dir.to_str(), &program))
     }
 
     #[test]
@@ -133,9 +111,24 @@ mod tests {
         assert_eq!(unwritable.stdout, b"plain\n");
     }
 
+    /// As arguments and as the text of a shell, with a capture and without one.
     #[test]
-    fn a_command_line_that_no_kernel_takes_is_refused() {
-        let program = ["bash".to_owned(), "-c".to_owned(), "'".repeat(40_000)];
-        assert!(command_line(&Environment::default(), None, &program).unwrap_err().bytes > MAX_COMMAND_BYTES);
+    fn every_word_arrives_byte_for_byte() {
+        let odd = ["it's", "\"", "a\nb\n", "$HOME $(id) `id`", "\\", "é中🦀", "", "-n", " * "];
+        let program: Vec<_> = ["printf", r"%s\0"].into_iter().chain(odd).map(str::to_owned).collect();
+        let expected: Vec<u8> = odd.iter().flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect();
+        let mut environment = Environment::default();
+        environment.declare("ODD", "$HOME 'é'\n\"");
+        let dir = tempfile::tempdir().unwrap();
+        for (number, is_captured) in [false, true].into_iter().enumerate() {
+            let capture = is_captured.then(|| dir.path().join(number.to_string()));
+            let words = words(&environment, capture.as_ref().and_then(|dir| dir.to_str()), &program);
+            assert!(words.contains(&"ODD=$HOME 'é'\n\"".to_owned()));
+            let text = format!("exec {}", shell_words(&words));
+            let quoted = ["/bin/sh", "-c", &text].map(str::to_owned);
+            for way in [words.as_slice(), &quoted] {
+                assert_eq!(run(way).stdout, expected, "{way:?}");
+            }
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A runner turns a program in some language into files and one command line of the sandbox.
+//! A runner turns a program in some language into files and one command of the sandbox.
 //!
 //! Source goes into a file and not into the command line: so it may be of any length, a traceback shows its lines, and
 //! nothing of it appears in a process list. What a program finds in its environment is constructed. A runner knows
@@ -11,8 +11,7 @@ mod launch;
 
 pub use environment::Environment;
 pub use image::{ImageFacts, survey};
-use launch::command_line;
-pub use launch::{CAPTURED_BYTES, Capture, TooLong, longest};
+pub use launch::{CAPTURED_BYTES, Capture};
 
 use domain::sandbox::Program;
 
@@ -37,11 +36,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The shell text that runs it with this environment.
-    pub fn command_line(&self, mut environment: Environment, capture: Capture) -> Result<String, TooLong> {
+    /// The words that run it with this environment.
+    pub fn words(&self, mut environment: Environment, capture: Capture) -> Vec<String> {
         self.variables.iter().for_each(|(name, value)| environment.declare(name, value));
         let dir = (capture == Capture::InSandbox).then_some(self.dir.as_str());
-        command_line(&environment, dir, &self.argv)
+        launch::words(&environment, dir, &self.argv)
     }
 
     /// Whether something is in its directory when it has run.
@@ -112,7 +111,8 @@ mod tests {
         let prepared = prepare(&Program::Python(source.to_owned()), "tcl_1");
         assert_eq!(prepared.argv, ["python3", "-u", "/tmp/vitrine/tcl_1/main.py"]);
         assert_eq!(prepared.file, Some(("/tmp/vitrine/tcl_1/main.py".to_owned(), source.to_owned())));
-        assert!(!prepared.command_line(Environment::default(), Capture::InSandbox).unwrap().contains("rm -rf"));
+        let words = prepared.words(Environment::default(), Capture::InSandbox);
+        assert!(!words.iter().any(|word| word.contains("rm -rf")));
     }
 
     #[test]

@@ -10,9 +10,11 @@ use secrecy::SecretString;
 use serde_json::json;
 use time::OffsetDateTime;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::pattern;
 use crate::raw::{until, until_within};
+use crate::relay::Relay;
 use crate::target::{Capability, Control, Target};
 
 async fn output_of(sandbox: &Sandbox, command: &str) -> (CommandEnd, String) {
@@ -61,11 +63,13 @@ for child in children:
 
 pub async fn a_sandbox_ends_at_its_time(target: &Target) {
     let mut create = target.create("conformance-ttl");
-    create.time_to_live = Some(Duration::from_secs(60));
+    create.time_to_live = Some(Duration::from_secs(600));
     let sandbox = target.own_sandbox(&create).await;
-    let soon = OffsetDateTime::now_utc() + time::Duration::seconds(2);
+    // A server takes no time that is over.
+    let soon = OffsetDateTime::now_utc() + time::Duration::seconds(15);
     sandbox.renew(soon).await.unwrap();
-    until("it is gone", async || sandbox.info().await.is_err_and(|error| error.code() == "not_found")).await;
+    let is_gone = async || sandbox.info().await.is_err_and(|error| error.code() == "not_found");
+    until_within(Duration::from_secs(120), "it is gone", is_gone).await;
     assert!(target.client.find_by_label(&create.label).await.unwrap().is_empty());
 }
 
@@ -116,7 +120,11 @@ fn control(target: &Target) -> &Control {
 
 /// A client of its own, without an open connection.
 fn new_client(target: &Target, patience: Duration) -> Client {
-    let mut connection = Connection::new(target.url.clone(), SecretString::from(target.key.clone()));
+    client_at(target.url.clone(), target, patience)
+}
+
+fn client_at(url: Url, target: &Target, patience: Duration) -> Client {
+    let mut connection = Connection::new(url, SecretString::from(target.key.clone()));
     connection.timeouts.create = patience;
     Client::new(connection).unwrap()
 }
@@ -130,7 +138,11 @@ async fn hasty(target: &Target, patience: Duration) -> Client {
 
 pub async fn a_create_whose_answer_is_lost_is_found_by_its_label(target: &Target) {
     let create = target.create("conformance-lost");
-    let error = hasty(target, Duration::from_millis(150)).await.create(&create).await.unwrap_err();
+    let relay = Relay::to(&target.url).await;
+    let client = client_at(relay.url.clone(), target, Duration::from_secs(60));
+    client.list(&ListFilter::default(), 1).await.unwrap();
+    relay.lose_answers();
+    let error = client.create(&create).await.unwrap_err();
     assert_eq!((error.code(), error.class()), ("outcome_unknown", ErrorClass::Unknown));
     until("it is found", async || target.client.find_by_label(&create.label).await.unwrap().len() == 1).await;
     destroy_all(target, &create.label).await;

@@ -28,6 +28,8 @@ mod pattern;
 #[cfg(test)]
 mod raw;
 #[cfg(test)]
+mod relay;
+#[cfg(test)]
 mod requests;
 #[cfg(test)]
 mod rows;

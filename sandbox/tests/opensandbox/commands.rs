@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Method;
 use sandbox::opensandbox::{
@@ -24,12 +24,17 @@ async fn outcome_of(steps: impl IntoIterator<Item = Step>) -> (CommandOutcome, C
     (result.unwrap(), captured, fake)
 }
 
+/// One that soon asks about a silent command, and need not be told how it sends output.
 fn quick(fake: &Fake, change: impl FnOnce(&mut Connection)) -> Sandbox {
     let mut connection = fake.connection();
-    connection.timeouts.silence = Duration::from_millis(150);
+    connection.timeouts.silence = Duration::from_secs(2);
+    connection.output_wire = Some(OutputWire::Kept);
     change(&mut connection);
     Client::new(connection).unwrap().attach("sb1").unwrap()
 }
+
+/// Longer than a machine stalls.
+const LONG: Duration = Duration::from_secs(60);
 
 fn status(fake: &Fake, times: usize, body: &str) {
     for _ in 0..times {
@@ -97,7 +102,7 @@ async fn gives_exact_output_on_both_wires() {
 
     let fake = Fake::start().await;
     fake.script([init(), stdout("a\n"), complete()]);
-    run(&quick(&fake, |connection| connection.output_wire = Some(OutputWire::Kept))).await.0.unwrap();
+    run(&quick(&fake, |_| {})).await.0.unwrap();
     assert_eq!(fake.count(Method::POST, "/command"), 1, "no probe where the wire is known");
 }
 
@@ -120,17 +125,18 @@ async fn refuses_a_wire_that_it_does_not_know() {
 
 #[tokio::test]
 async fn stops_at_the_terminal_event() {
-    let started = Instant::now();
-    let (outcome, captured, _fake) = outcome_of([init(), stdout("a"), complete(), Step::Hang]).await;
+    // The body never ends, so that whoever waits for its end waits for ever.
+    let run = outcome_of([init(), stdout("a"), complete(), Step::Hang]);
+    let (outcome, captured, fake) = tokio::time::timeout(LONG, run).await.unwrap();
     assert_eq!((outcome.end, captured.stdout.as_str()), (CommandEnd::Exited(0), "a"));
-    assert!(started.elapsed() < Duration::from_millis(900), "{:?}", started.elapsed());
+    assert_eq!(fake.count(Method::GET, "/command/status/c1"), 0, "nor is it asked for what is known");
 }
 
 #[tokio::test]
 async fn reads_on_for_late_output_when_told_to() {
     let fake = Fake::start().await;
-    fake.script([init(), complete(), Step::Wait(Duration::from_millis(50)), stdout("late"), Step::Hang]);
-    let sandbox = quick(&fake, |connection| connection.timeouts.tail = Duration::from_millis(500));
+    fake.script([init(), complete(), Step::Wait(Duration::from_millis(50)), stdout("late")]);
+    let sandbox = quick(&fake, |connection| connection.timeouts.tail = LONG);
     let (result, captured) = run(&sandbox).await;
     assert_eq!((result.unwrap().end, captured.stdout.as_str()), (CommandEnd::Exited(0), "late"));
 }
@@ -157,8 +163,9 @@ async fn never_calls_a_cut_stream_a_success() {
 async fn asks_about_a_silent_command() {
     let fake = Fake::start().await;
     let sandbox = quick(&fake, |_| {});
-    status(&fake, 2, RUNNING);
-    fake.script([init(), Step::Wait(Duration::from_millis(400)), complete()]);
+    // However late a machine is: there are answers enough, and the command ends when one was asked for.
+    status(&fake, 1000, RUNNING);
+    fake.script([init(), Step::UntilAsked, complete()]);
     assert_eq!(run(&sandbox).await.0.unwrap().end, CommandEnd::Exited(0), "it is running, so waiting goes on");
     assert!(fake.count(Method::GET, "/command/status/c1") >= 1);
 
@@ -186,13 +193,38 @@ async fn takes_a_late_error_object_as_a_failure() {
 }
 
 #[tokio::test]
-async fn refuses_an_endless_line_and_stops_the_command() {
+async fn ends_at_an_endless_line_and_stops_the_command() {
     let fake = Fake::start().await;
-    fake.script([init(), send("{\"type\":\"stdout\",\"text\":\""), Step::Forever(vec![b'x'; 65536].into())]);
-    let error = run(&fake.sandbox()).await.0.unwrap_err();
-    assert_eq!(error.code(), "protocol_unsupported");
+    let line = send("{\"type\":\"stdout\",\"text\":\"");
+    fake.script([init(), stdout("kept"), line, Step::Forever(vec![b'x'; 65536].into())]);
+    let (outcome, captured) = run(&fake.sandbox()).await;
+    let outcome = outcome.unwrap();
+    assert_eq!((outcome.end, outcome.is_stopped, outcome.is_incomplete), (CommandEnd::LineTooLong, true, true));
+    assert_eq!(captured.stdout, "kept", "what came before the line");
     assert_eq!(fake.count(Method::DELETE, "/command"), 1);
-    tokio::time::timeout(Duration::from_secs(5), fake.world.stream_ended.cancelled()).await.unwrap();
+    tokio::time::timeout(LONG, fake.world.stream_ended.cancelled()).await.unwrap();
+}
+
+/// Whoever gets a command's end must know whether something may still run: so it is with a stream that makes no sense, too.
+#[tokio::test]
+async fn says_when_what_it_cannot_read_may_still_run() {
+    let endless = || vec![init(), send("{\"type\":\"stdout\",\"text\":\""), Step::Forever(vec![b'x'; 65536].into())];
+    let senseless = || vec![init(), event(json!({"type": "future_end"}))];
+    let fake = Fake::start().await;
+    let sandbox = fake.sandbox();
+    let refuse = || (0..3).for_each(|_| fake.answer(Method::DELETE, "/command", canned(503, "")));
+    refuse();
+    fake.script(endless());
+    let outcome = run(&sandbox).await.0.unwrap();
+    assert_eq!((outcome.end, outcome.is_stopped), (CommandEnd::LineTooLong, false));
+
+    fake.script(senseless());
+    assert_eq!(run(&sandbox).await.0.unwrap_err().code(), "protocol_unsupported", "it was stopped");
+    refuse();
+    fake.script(senseless());
+    assert_eq!(run(&sandbox).await.0.unwrap_err().code(), "outcome_unknown");
+    fake.script([event(json!({"type": "future_end"}))]);
+    assert_eq!(run(&sandbox).await.0.unwrap_err().code(), "outcome_unknown", "without an id nothing can be stopped");
 }
 
 #[tokio::test]
@@ -259,15 +291,17 @@ async fn gives_up_after_the_grace() {
             fake.answer(Method::DELETE, "/command", canned(interrupt, ""));
         }
         fake.script([init(), stdout("a"), Step::Hang]);
+        // In the grace the interrupt must be answered, three times where it is refused.
         let sandbox = quick(&fake, |connection| {
-            connection.timeouts.interrupt_grace = Duration::from_millis(500);
-            connection.timeouts.silence = Duration::from_secs(60);
+            connection.timeouts.interrupt_grace = Duration::from_secs(5);
+            connection.timeouts.silence = LONG;
         });
         let cancel = CancellationToken::new();
         let mut sink = CancelAtFirst { cancel: cancel.clone(), text: String::new() };
-        let outcome = sandbox.run(&CommandRequest::shell("x"), &mut sink, &cancel).await.unwrap();
+        let request = CommandRequest::shell("x");
+        let run = tokio::time::timeout(LONG, sandbox.run(&request, &mut sink, &cancel));
+        let outcome = run.await.unwrap().unwrap();
         assert_eq!((outcome.end, outcome.is_stopped), (CommandEnd::Interrupted, is_stopped));
-        assert!(outcome.duration < Duration::from_secs(5));
     }
 }
 
@@ -275,7 +309,10 @@ async fn gives_up_after_the_grace() {
 async fn interrupts_though_the_sink_is_stuck() {
     let fake = Fake::start().await;
     fake.script([init(), stdout("a"), Step::UntilInterrupted, failed("-1")]);
-    let sandbox = quick(&fake, |connection| connection.timeouts.interrupt_grace = Duration::from_millis(500));
+    let sandbox = quick(&fake, |connection| {
+        connection.timeouts.interrupt_grace = Duration::from_secs(5);
+        connection.timeouts.silence = LONG;
+    });
     let cancel = CancellationToken::new();
     let mut sink = SlowSink { permits: Arc::new(Semaphore::new(0)), taken: 0 };
     let request = CommandRequest::shell("x");
@@ -294,22 +331,25 @@ async fn interrupts_though_the_sink_is_stuck() {
 
 #[tokio::test]
 async fn tells_a_timeout_from_a_kill_by_the_clock() {
-    let mut request = CommandRequest::shell("x");
-    request.timeout = Some(Duration::from_millis(100));
     let fake = Fake::start().await;
-    fake.script([init(), Step::Wait(Duration::from_millis(150)), failed("-1")]);
+    let sandbox = |grace| {
+        quick(&fake, |connection| {
+            connection.timeouts.interrupt_grace = grace;
+            connection.timeouts.silence = LONG;
+        })
+    };
+    let limited = async |sandbox: Sandbox, limit| {
+        let request = CommandRequest { timeout: Some(limit), ..CommandRequest::shell("x") };
+        sandbox.run(&request, &mut Captured::default(), &CancellationToken::new()).await.unwrap().end
+    };
+    let limit = Duration::from_millis(100);
+    fake.script([init(), Step::Wait(2 * limit), failed("-1")]);
+    assert_eq!(limited(sandbox(LONG), limit).await, CommandEnd::TimedOut);
     fake.script([init(), failed("-1")]);
+    assert_eq!(limited(sandbox(LONG), LONG).await, CommandEnd::Killed, "long before its limit");
+    assert_eq!(fake.count(Method::DELETE, "/command"), 0);
     fake.script([init(), Step::UntilInterrupted, failed("-1")]);
-    let sandbox = quick(&fake, |connection| {
-        connection.timeouts.interrupt_grace = Duration::from_millis(300);
-        connection.timeouts.silence = Duration::from_secs(60);
-    });
-    let mut ends = Vec::new();
-    for _ in 0..3 {
-        let outcome = sandbox.run(&request, &mut Captured::default(), &CancellationToken::new()).await.unwrap();
-        ends.push(outcome.end);
-    }
-    assert_eq!(ends, [CommandEnd::TimedOut, CommandEnd::Killed, CommandEnd::TimedOut]);
+    assert_eq!(limited(sandbox(Duration::from_secs(5)), limit).await, CommandEnd::TimedOut);
     assert_eq!(fake.count(Method::DELETE, "/command"), 1, "ours is for a server that does not keep its own");
     assert_eq!(fake.commands()[0]["timeout"], 100);
 }
@@ -384,6 +424,6 @@ async fn cancels_in_the_middle_of_a_flood() {
     let mut sink = CancelAtFirst { cancel: cancel.clone(), text: String::new() };
     let request = CommandRequest::shell("yes");
     let run = sandbox.run(&request, &mut sink, &cancel);
-    let outcome = tokio::time::timeout(Duration::from_secs(10), run).await.unwrap().unwrap();
+    let outcome = tokio::time::timeout(LONG, run).await.unwrap().unwrap();
     assert_eq!((outcome.end, outcome.is_stopped), (CommandEnd::Interrupted, true));
 }

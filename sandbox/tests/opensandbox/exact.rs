@@ -96,9 +96,10 @@ async fn marks_what_is_no_text_w41() {
 #[tokio::test]
 async fn gives_a_shell_quoted_arguments_where_argv_is_unknown_w35() {
     let fake = older().await;
-    let arguments = ["printf", "%s|", "a b", "it's", "$HOME", "", "`id`", "\\"];
+    let arguments = ["printf", "%s|", "a b", "it's", "$HOME", "", "`id`", "\\", "\"", "a\n\nb\n", "é中🦀"];
     let (outcome, captured) = run(&fake, &CommandRequest::argv(arguments)).await;
-    assert_eq!((outcome.end, captured.stdout.as_str()), (CommandEnd::Exited(0), "a b|it's|$HOME||`id`|\\|"));
+    let expected = "a b|it's|$HOME||`id`|\\|\"|a\n\nb\n|é中🦀|";
+    assert_eq!((outcome.end, captured.stdout.as_str()), (CommandEnd::Exited(0), expected));
     assert!(!fake.sandbox().takes_argv().await.unwrap());
     assert!(fake.commands().iter().all(|body| body.get("argv").is_none() || body["argv"][0] == "sh"));
 }

@@ -3,13 +3,24 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use sandbox::opensandbox::{ByteRange, Client, Download, FileKind, FileMode, Move, Replacement, Upload};
+use sandbox::opensandbox::{ByteRange, Client, Download, FileKind, FileMode, Move, Replacement, Sandbox, Upload};
 use serde_json::{Value, json};
 
 use crate::support::{Canned, Fake, Step, TOKEN, canned, send};
 
 fn upload(path: &str, size_bytes: u64) -> Upload {
     Upload { path: path.into(), mode: Some(FileMode(0o640)), size_bytes }
+}
+
+/// For what never comes, and long enough for what comes on a machine that stalls.
+const SHORT: Duration = Duration::from_secs(3);
+const LONG: Duration = Duration::from_secs(60);
+
+/// The sandbox of a client that waits so long for a byte.
+fn waiting_for(fake: &Fake, idle: Duration) -> Sandbox {
+    let mut connection = fake.connection();
+    connection.timeouts.idle = idle;
+    Client::new(connection).unwrap().attach("sb1").unwrap()
 }
 
 fn download(path: &str) -> Download {
@@ -86,9 +97,7 @@ async fn sends_an_upload_once() {
 #[tokio::test]
 async fn gives_up_an_upload_that_does_not_move() {
     let fake = Fake::start().await;
-    let mut connection = fake.connection();
-    connection.timeouts.idle = Duration::from_millis(200);
-    let sandbox = Client::new(connection).unwrap().attach("sb1").unwrap();
+    let sandbox = waiting_for(&fake, SHORT);
     let (source, _kept_open) = tokio::io::duplex(64);
     let error = sandbox.upload(&upload("/a", 3), source).await.unwrap_err();
     assert_eq!(error.code(), "outcome_unknown");
@@ -125,16 +134,15 @@ async fn downloads_a_part_and_no_other() {
 #[tokio::test]
 async fn bounds_a_download() {
     let fake = Fake::start().await;
-    let mut connection = fake.connection();
-    connection.timeouts.idle = Duration::from_millis(200);
-    let sandbox = Client::new(connection).unwrap().attach("sb1").unwrap();
+    let sandbox = waiting_for(&fake, LONG);
     let endless = Canned { status: 200, headers: vec![], body: vec![Step::Forever(Bytes::from_static(&[7; 4096]))] };
     fake.answer(Method::GET, "/files/download", endless);
     let mut back = Vec::new();
     let downloaded = sandbox.download(&Download { max_bytes: 10_000, ..download("/a") }, &mut back).await.unwrap();
     assert_eq!((back.len(), downloaded.is_truncated), (10_000, true));
 
-    for (ending, code) in [(Step::Hang, "deadline_exceeded"), (Step::Cut, "disconnected")] {
+    let hasty = waiting_for(&fake, SHORT);
+    for (sandbox, ending, code) in [(hasty, Step::Hang, "deadline_exceeded"), (sandbox, Step::Cut, "disconnected")] {
         let body = vec![send("abc"), ending];
         fake.answer(Method::GET, "/files/download", Canned { status: 200, headers: vec![], body });
         let mut back = Vec::new();
@@ -273,17 +281,14 @@ async fn watches_metrics_whatever_ends_a_line_w1() {
 #[tokio::test]
 async fn ends_a_watch_that_is_silent_or_endless() {
     let fake = Fake::start().await;
-    let mut connection = fake.connection();
-    connection.timeouts.idle = Duration::from_millis(200);
-    let sandbox = Client::new(connection).unwrap().attach("sb1").unwrap();
-    for (body, code) in [
-        (vec![send("{"), Step::Hang], "deadline_exceeded"),
-        (vec![send("{"), Step::Cut], "disconnected"),
-        (vec![Step::Forever(Bytes::from_static(&[b'x'; 4096]))], "protocol_unsupported"),
-        (vec![send("{}\n")], "protocol_unsupported"),
+    for (idle, body, code) in [
+        (SHORT, vec![send("{"), Step::Hang], "deadline_exceeded"),
+        (LONG, vec![send("{"), Step::Cut], "disconnected"),
+        (LONG, vec![Step::Forever(Bytes::from_static(&[b'x'; 4096]))], "protocol_unsupported"),
+        (LONG, vec![send("{}\n")], "protocol_unsupported"),
     ] {
         fake.answer(Method::GET, "/metrics/watch", Canned { status: 200, headers: vec![], body });
-        let mut watch = sandbox.watch_metrics().await.unwrap();
+        let mut watch = waiting_for(&fake, idle).watch_metrics().await.unwrap();
         assert_eq!(watch.next().await.unwrap_err().code(), code);
     }
 }

@@ -11,6 +11,8 @@ mod follow;
 #[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
+mod managed;
+#[cfg(test)]
 mod policy;
 #[cfg(test)]
 mod rows;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use sandbox::opensandbox::{
-    Captured, Client, CommandEnd, CommandOutcome, CommandRequest, OutputSink, OutputStream, Sandbox,
+    Captured, Client, CommandEnd, CommandOutcome, CommandRequest, OutputSink, OutputStream, OutputWire, Sandbox,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -137,25 +137,37 @@ async fn reads_every_framing_that_servers_use_row_32() {
 async fn waits_for_a_sandbox_that_stands_still_w40() {
     let fake = Fake::start().await;
     let mut connection = fake.connection();
-    connection.timeouts.silence = Duration::from_millis(100);
+    connection.timeouts.silence = Duration::from_secs(1);
+    connection.output_wire = Some(OutputWire::Kept);
     let sandbox = Client::new(connection).unwrap().attach("sb1").unwrap();
     for _ in 0..100 {
         fake.answer(Method::GET, "/command/status/c1", canned(500, ""));
     }
     fake.world.sandboxes.lock().unwrap().insert("sb1".into(), json!({"id": "sb1", "status": {"state": "Paused"}}));
-    fake.script([init(), Step::Wait(Duration::from_millis(600)), stdout("a"), complete()]);
+    fake.script([init(), Step::UntilAsked, Step::UntilAsked, Step::UntilAsked, stdout("a"), complete()]);
     let (outcome, captured) = run(&sandbox).await;
     assert_eq!((outcome.end, captured.stdout.as_str()), (CommandEnd::Exited(0), "a"));
     assert!(fake.count(Method::GET, "/command/status/c1") >= 3, "silence was noticed");
 }
 
 #[tokio::test]
-async fn finds_a_background_command_whose_start_broke_off() {
+async fn finds_a_background_command_whose_start_broke_off_w12() {
     let fake = Fake::start().await;
+    // Its own server may not know it at once.
+    for _ in 0..3 {
+        let unknown = canned(404, r#"{"code":"INVALID_REQUEST_BODY","message":"no such command"}"#);
+        fake.answer(Method::GET, "/command/status/c1", unknown);
+    }
     fake.answer(Method::GET, "/command/status/c1", canned(200, r#"{"id":"c1","running":true}"#));
     fake.script([init(), Step::Cut]);
     assert_eq!(fake.sandbox().start(&CommandRequest::shell("x")).await.unwrap(), "c1");
     assert_eq!(fake.commands().len(), 1);
     fake.script([send(""), Step::Cut]);
     assert_eq!(fake.sandbox().start(&CommandRequest::shell("x")).await.unwrap_err().code(), "outcome_unknown");
+    let gone = canned(404, r#"{"code":"DOCKER::SANDBOX_NOT_FOUND","message":"gone"}"#);
+    fake.answer(Method::GET, "/command/status/c1", gone);
+    fake.script([init(), Step::Cut]);
+    let asked = fake.count(Method::GET, "/command/status/c1");
+    assert_eq!(fake.sandbox().start(&CommandRequest::shell("x")).await.unwrap_err().code(), "outcome_unknown");
+    assert_eq!(fake.count(Method::GET, "/command/status/c1"), asked + 1, "waiting does not help");
 }

@@ -22,6 +22,12 @@ pub struct SandboxConnectionSpecInput {
     allow_plaintext: bool,
     /// Further hosts that an endpoint may name; "*." at the start matches subdomains.
     endpoint_hosts: Option<Vec<String>>,
+    /// Ports that an endpoint may have: numbers, or ranges such as "40000-60000". The server's own address is always
+    /// allowed; without a list, so is every port.
+    endpoint_ports: Option<Vec<String>>,
+    /// With which of these an endpoint's path must begin, such as "/v1/sandboxes"; whole segments count. Without a list,
+    /// every path is allowed.
+    endpoint_paths: Option<Vec<String>>,
     /// How its sandboxes are reached.
     #[graphql(default_with = "SandboxRoute::Direct")]
     route: SandboxRoute,
@@ -101,6 +107,8 @@ impl SandboxConnectionSpecInput {
             credential_id: faults.optional_id(&["spec", "credentialId"], self.credential_id.as_ref()),
             allow_plaintext: self.allow_plaintext,
             endpoint_hosts: self.endpoint_hosts.unwrap_or_default(),
+            endpoint_ports: self.endpoint_ports.unwrap_or_default(),
+            endpoint_paths: self.endpoint_paths.unwrap_or_default(),
             route: self.route.into(),
             secure_access: self.secure_access,
             secure_runtime: self.secure_runtime.into(),

@@ -45,6 +45,17 @@ impl SandboxConnectionVersion {
         &self.spec.endpoint_hosts
     }
 
+    /// Ports that an endpoint may have beside the server's own address: numbers, or ranges such as "40000-60000". Any port
+    /// when there is none.
+    async fn endpoint_ports(&self) -> &[String] {
+        &self.spec.endpoint_ports
+    }
+
+    /// With which of these an endpoint's path must begin, in whole segments. Any path when there is none.
+    async fn endpoint_paths(&self) -> &[String] {
+        &self.spec.endpoint_paths
+    }
+
     /// How its sandboxes are reached.
     async fn route(&self) -> SandboxRoute {
         self.spec.route.into()

@@ -8,6 +8,8 @@ fn sound_connection() -> SandboxConnectionSpec {
         credential_id: None,
         allow_plaintext: false,
         endpoint_hosts: Vec::new(),
+        endpoint_ports: Vec::new(),
+        endpoint_paths: Vec::new(),
         route: SandboxRoute::Gateway,
         secure_access: true,
         secure_runtime: SecureRuntime::Kata,
@@ -123,6 +125,39 @@ fn a_host_of_endpoints_is_a_host_and_nothing_else() {
     assert_eq!(faults_of(|spec| spec.endpoint_hosts = many), ["spec.endpointHosts TOO_MANY"]);
 }
 
+#[test]
+fn a_port_of_endpoints_is_a_number_or_a_range() {
+    for good in ["1", "443", "65535", "40000-60000", "8080-8080"] {
+        assert_eq!(faults_of(|spec| spec.endpoint_ports = vec![good.to_owned()]), Vec::<String>::new(), "{good}");
+    }
+    for bad in
+        ["", "0", "65536", "080", "+80", "-80", "80-", "a", "80 ", "9-8", "1-65536", "1-2-3", "80,81", "*", "\u{663}"]
+    {
+        let faults = faults_of(|spec| spec.endpoint_ports = vec!["443".to_owned(), bad.to_owned()]);
+        assert_eq!(faults, ["spec.endpointPorts.1 MALFORMED"], "{bad:?}");
+    }
+    let twice = faults_of(|spec| spec.endpoint_ports = vec!["443".to_owned(); 2]);
+    assert_eq!(twice, ["spec.endpointPorts.1 DUPLICATE"]);
+    let many = (1..=65).map(|port| port.to_string()).collect();
+    assert_eq!(faults_of(|spec| spec.endpoint_ports = many), ["spec.endpointPorts TOO_MANY"]);
+    assert_eq!(port_range("40000-60000"), Some(40_000..=60_000));
+}
+
+#[test]
+fn a_path_of_endpoints_is_made_of_plain_segments() {
+    for good in ["/", "/proxy", "/v1/sandboxes/", "/a-b_c.d~e/F9"] {
+        assert_eq!(faults_of(|spec| spec.endpoint_paths = vec![good.to_owned()]), Vec::<String>::new(), "{good}");
+    }
+    for bad in ["", "proxy", "//", "/a//b", "/..", "/a/./b", "/a b", "/%2e", "/a?b", "/a#b", "/\u{e9}", "/a\n"] {
+        let faults = faults_of(|spec| spec.endpoint_paths = vec!["/box".to_owned(), bad.to_owned()]);
+        assert_eq!(faults, ["spec.endpointPaths.1 MALFORMED"], "{bad:?}");
+    }
+    let twice = faults_of(|spec| spec.endpoint_paths = vec!["/box".to_owned(); 2]);
+    assert_eq!(twice, ["spec.endpointPaths.1 DUPLICATE"]);
+    let many = (0..65).map(|number| format!("/{number}")).collect();
+    assert_eq!(faults_of(|spec| spec.endpoint_paths = many), ["spec.endpointPaths TOO_MANY"]);
+}
+
 /// Field, rule and fix: an error says all three.
 #[test]
 fn a_fault_says_how_to_mend_it() {
@@ -165,6 +200,8 @@ fn nothing_is_declared_of_the_local_runtime() {
         spec.credential_id = Some(ResourceId::from_bits(1));
         spec.allow_plaintext = true;
         spec.endpoint_hosts = vec!["a.example".to_owned()];
+        spec.endpoint_ports = vec!["443".to_owned()];
+        spec.endpoint_paths = vec!["/box".to_owned()];
     });
     assert_eq!(
         faults,
@@ -172,6 +209,8 @@ fn nothing_is_declared_of_the_local_runtime() {
             "spec.credentialId CONFLICTING",
             "spec.allowPlaintext CONFLICTING",
             "spec.endpointHosts CONFLICTING",
+            "spec.endpointPorts CONFLICTING",
+            "spec.endpointPaths CONFLICTING",
             "spec.route CONFLICTING",
             "spec.secureAccess CONFLICTING",
             "spec.secureRuntime CONFLICTING",

@@ -86,6 +86,9 @@ export const ResourcesQuery = graphql(`
           secureAccess
           secureRuntime
           egress
+          endpointHosts
+          endpointPorts
+          endpointPaths
           warnings {
             code
             message

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-/// Every living descendant of this process.
+/// Every living descendant of this process, parents before their children: a shell that is stopped after what it waits for
+/// would end by itself first.
 ///
 /// The supervisor is a subreaper: a descendant whose parent ended becomes its child, so nobody leaves the tree.
 pub fn descendants() -> Vec<Pid> {
@@ -14,16 +15,17 @@ pub fn descendants() -> Vec<Pid> {
     for &pid in parents.keys() {
         let mut ancestor = pid;
         // A process can name itself as nobody's ancestor, so the length of the chain is bounded by the table.
-        for _ in 0..parents.len() {
+        for depth in 0..parents.len() {
             let Some(&parent) = parents.get(&ancestor) else { break };
             if parent == root {
-                found.extend(Pid::from_raw(pid));
+                found.extend(Pid::from_raw(pid).map(|pid| (depth, pid)));
                 break;
             }
             ancestor = parent;
         }
     }
-    found
+    found.sort_by_key(|(depth, _)| *depth);
+    found.into_iter().map(|(_, pid)| pid).collect()
 }
 
 /// Sends `signal` to every living descendant and says how many there were.

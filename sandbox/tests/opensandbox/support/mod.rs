@@ -43,6 +43,8 @@ pub enum Step {
     Wait(Duration),
     /// Until the command is interrupted.
     UntilInterrupted,
+    /// Until somebody asked for the status of a command.
+    UntilAsked,
     Hang,
     Cut,
     /// These bytes again and again.
@@ -114,6 +116,7 @@ pub struct World {
     pub lose_reply_to: Mutex<Option<&'static str>>,
     is_losing: Arc<AtomicBool>,
     interrupted: Notify,
+    asked: Notify,
     /// Set when the stream of a script was dropped or read to its end.
     pub stream_ended: CancellationToken,
 }
@@ -150,6 +153,7 @@ impl Fake {
             lose_reply_to: Mutex::default(),
             is_losing: is_losing.clone(),
             interrupted: Notify::new(),
+            asked: Notify::new(),
             stream_ended: CancellationToken::new(),
         });
         let stop = CancellationToken::new();
@@ -228,6 +232,9 @@ async fn handle(State(world): State<Arc<World>>, request: Request) -> Response {
         body: body.clone(),
     };
     world.seen.lock().unwrap().push(seen.clone());
+    if seen.path.contains("/command/status/") {
+        world.asked.notify_one();
+    }
     if world.lose_reply_to.lock().unwrap().is_some_and(|end| seen.path.ends_with(end)) {
         world.is_losing.store(true, Ordering::SeqCst);
     }
@@ -278,6 +285,10 @@ fn respond(world: &Arc<World>, canned: Canned) -> Response {
                 }
                 Step::UntilInterrupted => {
                     guard.0.interrupted.notified().await;
+                    continue;
+                }
+                Step::UntilAsked => {
+                    guard.0.asked.notified().await;
                     continue;
                 }
                 Step::Run(text) => Ok(shell::run(&text).await),

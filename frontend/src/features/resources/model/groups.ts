@@ -88,11 +88,18 @@ function connectionLine(v: Latest<"sandboxConnections">): string {
     v.secureRuntime.toLowerCase(),
     `egress by ${v.egress?.toLowerCase() ?? "nothing declared"}`,
     ...(v.secureAccess ? ["a key for each sandbox"] : []),
+    ...list("endpoints also at", v.endpointHosts),
+    ...list("on ports", v.endpointPorts),
+    ...list("below", v.endpointPaths),
   ].join(" · ");
 }
 
-function names(title: string, list: readonly { name: string }[]): string[] {
-  return list.length === 0 ? [] : [`${title} ${list.map(({ name }) => name).join(", ")}`];
+function names(title: string, named: readonly { name: string }[]): string[] {
+  return list(title, named.map(({ name }) => name));
+}
+
+function list(title: string, entries: readonly string[]): string[] {
+  return entries.length === 0 ? [] : [`${title} ${entries.join(", ")}`];
 }
 
 function formatSeconds(seconds: number): string {
