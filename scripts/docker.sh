@@ -64,7 +64,8 @@ docker_start() {
     done
 }
 
-# A bridge with a network that no route of this machine has.
+# A bridge with a network that no route of this machine has. Its hardware address is set: else it would be that of one of
+# its ports, and when that sandbox ends, all others would for seconds send to an address that is gone.
 make_bridge() {
     local number=$((16#${mark:0:2})) tries=0
     ip link show "$bridge" >/dev/null 2>&1 && return 0
@@ -73,7 +74,7 @@ make_bridge() {
         tries=$((tries + 1))
         [ "$tries" -lt 256 ] || die 'there is no free network below 10.198'
     done
-    ip link add "$bridge" type bridge
+    ip link add "$bridge" address "$(printf '02:42:0a:c6:%02x:01' "$number")" type bridge
     ip address add "10.198.$number.1/24" dev "$bridge"
     ip link set "$bridge" up
 }

@@ -82,10 +82,8 @@ def ensure(server, project, kind, slug, spec):
 
 def make_agent(server, image):
     project = server.query("{ viewer { defaultProject { id } } }")["viewer"]["defaultProject"]["id"]
-    connections = server.query(
-        "query C($id: ID!) { sandboxConnections(projectId: $id, first: 1) { nodes { id } } }", id=project
-    )
-    connection = connections["sandboxConnections"]["nodes"][0]["id"]
+    # Its address makes it the connection to the runtime that comes with the server, which every project begins with.
+    connection = ensure(server, project, "sandboxConnection", "local", {"baseUrl": "local:"})
     model = ensure(server, project, "model", "example-script", {
         "protocol": "OPENAI_COMPATIBLE", "provider": "scripted", "deployment": "tools", "alias": "script",
         "baseUrl": "scripted:", "contextWindow": 1000000, "maxOutputTokens": 100000,

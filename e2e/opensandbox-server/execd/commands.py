@@ -23,7 +23,7 @@ TAIL_SECONDS = 1.0
 MAX_ID = 2**32 - 1
 OUTPUT = Path(tempfile.mkdtemp(prefix="execd-"))
 # A piece of output ends with a line feed or a carriage return; both together are one end.
-PIECE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)")
+END = re.compile(rb"\r\n|\r|\n")
 
 # The wire of execd 1.0 has no `argv`, strips line ends, and sends a blank line as a line end.
 IS_OLDER_WIRE = os.environ.get("VITRINE_EXECD_WIRE") == "1.0"
@@ -188,14 +188,16 @@ class Tail:
 
     def pieces(self, at_end: bool) -> Iterator[tuple[str, dict[str, Any]]]:
         while data := self.file.read(1 << 18):
+            # What has no end so far is not looked through again, but for a carriage return.
+            begin, looked_at = 0, max(0, len(self.rest) - 1)
             self.rest += data
-            begin = 0
-            for piece in PIECE.finditer(self.rest):
+            for end in END.finditer(self.rest, looked_at):
                 # A carriage return at the very end may be half of an end of line.
-                if piece.end() == len(self.rest) and piece.group().endswith(b"\r"):
+                if end.end() == len(self.rest) and end.group() == b"\r":
                     break
-                begin = piece.end()
-                yield self.kind, {"text": on_the_wire(piece.group().decode("utf-8", "replace"))}
+                piece = self.rest[begin : end.end()]
+                begin = end.end()
+                yield self.kind, {"text": on_the_wire(piece.decode("utf-8", "replace"))}
             self.rest = self.rest[begin:]
         if at_end and self.rest:
             yield self.kind, {"text": self.rest.decode("utf-8", "replace")}

@@ -110,6 +110,8 @@ async fn is_exact(sandbox: &Sandbox) {
     for (command, expected) in EXACT {
         assert_eq!(run(CommandRequest::shell(command)).await, expected, "{command}");
     }
+    let line = run(CommandRequest::shell("head -c 700000 /dev/zero | tr '\\0' z; echo; echo next")).await;
+    assert!(line == format!("{}\nnext\n", "z".repeat(700_000)), "{} bytes of a long line", line.len());
     let expected: String = ARGV[2..].iter().map(|one| format!("{one}|")).collect();
     assert_eq!(run(CommandRequest::argv(ARGV)).await, expected);
 }
