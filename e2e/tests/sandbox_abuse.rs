@@ -198,6 +198,7 @@ async fn bytes_that_are_no_text_are_shown_as_such() -> Result {
     assert_eq!(ran.calls[0]["lossy"], true);
     assert_eq!(ran.calls[1]["state"], "SUCCEEDED", "{}", ran.calls[1]["error"]);
     assert!(ran.result(1).len() < MIB, "{} bytes", ran.result(1).len());
+    assert!(ran.result(1).contains("\n[not all of it is text; "), "{} bytes", ran.result(1).len());
     let artifact = &ran.state["artifacts"][0];
     assert_eq!(artifact["byteSize"].to_string().trim_matches('"'), "300000");
     assert_eq!(bench.client.download(&text(artifact, "/downloadUrl")?).await?.len(), 300_000);
@@ -253,7 +254,30 @@ async fn outputs_that_do_not_fit_are_left_out_with_a_warning() -> Result {
     let warnings = warnings(&bench.client, &ran.execution).await?;
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(warnings[0]["code"], "OUTPUTS_LEFT_OUT");
-    assert!(text(&warnings[0], "/message")?.contains(&(200 - kept).to_string()), "{warnings:?}");
+    let message = text(&warnings[0], "/message")?;
+    assert!(message.contains(&(200 - kept).to_string()), "{message}");
+    assert_eq!(ran.result(0), format!("(no output)\n[{message}]"), "the model knows what it did not hand over");
+    bench.finish().await
+}
+
+#[tokio::test]
+async fn each_version_of_an_output_is_kept_once() -> Result {
+    let bench = Bench::start(ROOMY_TIMEOUT_MS).await?;
+    let shell = |command: &str| ("run_shell", json!({ "command": command }));
+    let ran = bench
+        .run(&[
+            shell("echo 1 > outputs/v"),
+            shell("touch outputs/v"),
+            shell("echo 2 > outputs/v"),
+            shell("echo 2 > outputs/v.new && mv outputs/v.new outputs/v"),
+            shell("echo 1 > outputs/v"),
+        ])
+        .await?;
+    let mut kept = Vec::new();
+    for artifact in ran.state["artifacts"].as_array().into_iter().flatten() {
+        kept.push(bench.client.download(&text(artifact, "/downloadUrl")?).await?);
+    }
+    assert_eq!(kept, ["1\n", "2\n", "1\n"].map(|version| version.as_bytes().to_vec()), "{}", ran.state["artifacts"]);
     bench.finish().await
 }
 

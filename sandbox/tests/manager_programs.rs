@@ -70,6 +70,22 @@ async fn a_create_that_nobody_answers_ends_with_its_cancel() {
     assert_eq!((not_made.error.code, not_made.may_exist), ("SANDBOX_UNAVAILABLE", true));
 }
 
+/// A server that is started anew refuses connections for a while, and nothing was asked of it in that time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_create_waits_for_a_server_that_is_started_anew() {
+    let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let manager = manager_at(&format!("http://{place}"), KEY);
+    let target = plain_target(SandboxTier::Local, "local:");
+    let request = SandboxRequest { id: SandboxId::from_bits(7), target, profile: profile() };
+    let context = context();
+    let start = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::task::spawn_blocking(move || Host::start_with(&["--listen", &place])).await.unwrap()
+    };
+    let (made, _host) = tokio::join!(manager.create(&context, &request), start);
+    assert!(!made.unwrap().remote_id.is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fewest_processes_are_enough_for_every_language() {
     for host in [Host::start(), Host::start_with(&["--no-cgroups"])] {

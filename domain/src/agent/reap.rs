@@ -49,7 +49,10 @@ async fn remove(ports: &Ports, scope: Scope, sandbox: &Sandbox, failed: &mut Vec
     match ports.sandboxes.terminate(&target, sandbox.id, sandbox.remote_id.as_deref()).await {
         Ok(()) => true,
         Err(error) => {
-            tracing::warn!(sandbox.id = %sandbox.id, error.code = error.code, "stray was not removed");
+            let version = sandbox.connection_version;
+            tracing::warn!(
+                sandbox.id = %sandbox.id, connection.version = %version, error.code = error.code, "stray was not removed"
+            );
             failed.push(target);
             false
         }
@@ -69,7 +72,9 @@ pub async fn compare(ports: &Ports) -> Result<(), StoreError> {
             Ok(there) => there,
             // One that is away is asked again the next time.
             Err(error) => {
-                tracing::warn!(error.code = error.code, "a server did not say which sandboxes it has");
+                tracing::warn!(
+                    connection.version = %version, error.code = error.code, "a server did not say which sandboxes it has"
+                );
                 Vec::new()
             }
         };

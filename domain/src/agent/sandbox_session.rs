@@ -2,7 +2,7 @@
 //!
 //! One that is not the first of its execution gets the files of the newest checkpoint before a tool may use it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Mutex as Plain, PoisonError};
 use std::time::Duration;
 
@@ -48,8 +48,8 @@ struct Row {
     has_had_one: bool,
     /// Whether the last one of this claim was lost under its tools.
     was_lost: bool,
-    /// Name and SHA-256 of the outputs that came back with the checkpoint: they are artifacts already.
-    collected: BTreeSet<(String, String)>,
+    /// The SHA-256 of the newest artifact of each name in outputs/.
+    collected: BTreeMap<String, String>,
     /// The sandbox that was taken over, until somebody asks whether it is still there.
     taken: Option<Sandbox>,
     /// Whether its time to live was over when it was asked for.
@@ -89,9 +89,10 @@ impl SandboxSession {
         newest.map(|checkpoint| Change::SaveWorkspace { iteration, checkpoint })
     }
 
-    /// Whether these bytes are an artifact of this name, and were put back into the sandbox.
-    pub(crate) fn has_collected(&self, name: &str, sha256: &str) -> bool {
-        self.row().collected.contains(&(name.to_owned(), sha256.to_owned()))
+    /// Notes the newest artifact of a name; false when these bytes were the newest before.
+    pub(crate) fn note_collected(&self, name: &str, sha256: &str) -> bool {
+        let before = self.row().collected.insert(name.to_owned(), sha256.to_owned());
+        before.is_none_or(|before| before != sha256)
     }
 
     pub(super) fn note_lost(&self) {

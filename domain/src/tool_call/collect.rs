@@ -46,7 +46,7 @@ pub(super) async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbo
         name,
     };
     let files = found.files.into_iter().map(|file| (artifact(file.name, &file.bytes), file.bytes));
-    outputs.files.extend(files.filter(|(artifact, _)| !claim.sandbox.has_collected(&artifact.name, &artifact.sha256)));
+    outputs.files.extend(files.filter(|(artifact, _)| claim.sandbox.note_collected(&artifact.name, &artifact.sha256)));
     for (count, why) in
         [(found.left_out, "being too many or too large"), (found.withheld, "since each holds a credential's value")]
     {
@@ -79,6 +79,14 @@ fn refusal(refused: &[RefusedOutput]) -> String {
 
 pub(super) fn warning_event(code: &str, message: String) -> Event {
     Event::WarningRaised { code: code.to_owned(), message }
+}
+
+/// What a warning says.
+pub(super) fn warning_message(event: &Event) -> Option<&str> {
+    match event {
+        Event::WarningRaised { message, .. } => Some(message),
+        _ => None,
+    }
 }
 
 pub(super) fn created_event(artifact: &Artifact) -> Event {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatAgo, formatBytes, formatClock, formatCount, formatDuration, formatFileName, formatMoney, formatMoneyLimit, shortId } from "./format";
+import { formatAgo, formatBytes, formatClock, formatCount, formatDuration, formatFileName, formatMoney, formatMoneyLimit, revealDirection, shortId } from "./format";
 
 describe("format", () => {
   it("shows money with as many decimals as matter", () => {
@@ -18,6 +18,10 @@ describe("format", () => {
 
   it("lets no name look like another one", () => {
     expect(["报告 (1).txt", "\u202efdp.exe", "a\nb"].map(formatFileName)).toEqual(["报告 (1).txt", "\\u{202e}fdp.exe", "a\\u{a}b"]);
+  });
+
+  it("shows what turns the direction of a text", () => {
+    expect(["שלום \u200f!", "a\u202ertl\n", "\u2066x\u2069"].map(revealDirection)).toEqual(["שלום \u200f!", "a\\u{202e}rtl\n", "\\u{2066}x\\u{2069}"]);
   });
 
   it("writes sizes and ages", () => {

@@ -105,6 +105,14 @@ function trimZero(text: string): string {
 // eslint-disable-next-line no-control-regex -- they are what is looked for
 const SEEN_OTHERWISE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
+/** What turns the direction of the text behind it. */
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** Text of a program in the order in which it was written. */
+export function revealDirection(text: string): string {
+  return text.replace(TURNS, (character) => `\\u{${character.charCodeAt(0).toString(16)}}`);
+}
+
 /** A file's name as it is, also when it was made to look like another one: `\u{202e}fdp.exe` is no PDF. */
 export function formatFileName(name: string): string {
   return name.replace(SEEN_OTHERWISE, (character) => `\\u{${character.charCodeAt(0).toString(16)}}`);

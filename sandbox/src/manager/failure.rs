@@ -5,6 +5,9 @@ use domain::sandbox::SandboxError;
 use crate::opensandbox::{Error, ErrorClass};
 
 const MAX_MESSAGE_CHARS: usize = 500;
+/// The answer 404 to a create.
+pub(super) const NOT_THERE: &str = "the server answered 404: the connection's baseUrl leads to no OpenSandbox server, or the \
+                                    sandbox went away while it started";
 const FULL: &str = "the storage of the sandbox is full; remove files, or give the sandbox profile more diskBytes";
 
 /// What went wrong, in the domain's words. The text is bounded and was redacted by the client.
@@ -55,12 +58,12 @@ pub(super) const fn may_exist(error: &Error) -> bool {
         | Error::Unreachable(_)
         | Error::AccessDenied(_)
         | Error::Rejected(_)
+        | Error::NotFound(_)
         | Error::NotSupported { .. } => false,
         Error::EndpointRefused(_)
         | Error::SecureAccessMissing
         | Error::Disconnected(_)
         | Error::DeadlineExceeded(_)
-        | Error::NotFound(_)
         | Error::FileChanged
         | Error::ServerFailed(_)
         | Error::OutcomeUnknown { .. }
@@ -135,6 +138,7 @@ mod tests {
             (Error::PlaintextRefused { host: "example.com".to_owned() }, false),
             (Error::ConnectionInvalid("base_url has no host".to_owned()), false),
             (Error::Rejected(reply()), false),
+            (Error::NotFound(reply()), false),
             (Error::ServerFailed(reply()), true),
             (unknown, true),
         ] {

@@ -18,7 +18,7 @@ mod request;
 mod survey;
 mod workspace;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -36,10 +36,13 @@ pub use clients::{LocalTier, SandboxManager};
 
 use crate::opensandbox::{CreateSandbox, Error, LABEL_KEY, ListFilter, Sandbox, SandboxLabel};
 use crate::runner::{Capture, Environment, run_dir};
-use failure::{failure, may_exist};
+use failure::{NOT_THERE, failure, may_exist, unavailable};
 
 /// How long a new sandbox may take until commands can run in it.
 const READY_WITHIN: Duration = Duration::from_secs(60);
+/// A server that is started anew refuses connections for so long at most, and is asked again that often.
+const AWAY_FOR: Duration = Duration::from_secs(15);
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 #[async_trait]
 impl SandboxRuntime for SandboxManager {
@@ -48,7 +51,7 @@ impl SandboxRuntime for SandboxManager {
         made.unwrap_or_else(|| {
             // What becomes of the request is seen by whoever looks for its label.
             self.forget(request.id);
-            let error = failure::unavailable("stopped before it was made".to_owned());
+            let error = unavailable("stopped before it was made".to_owned());
             Err(NotCreated { error, may_exist: true })
         })
     }
@@ -253,9 +256,22 @@ impl SandboxManager {
         let label = label(request.id).map_err(NotCreated::nothing_made)?;
         let create = request::create(request, label.clone()).map_err(NotCreated::nothing_made)?;
         let within = READY_WITHIN.min(context.time_left);
-        // Nothing is asked for where the server is none that is known.
-        client.server_kind().await.map_err(|error| NotCreated::nothing_made(failure(&error)))?;
-        let sandbox = match client.create_ready(&create, within).await {
+        let until = Instant::now() + AWAY_FOR;
+        // Where no connection comes about, nothing was asked for: it may be asked again.
+        let is_away = |error: &Error| matches!(error, Error::Unreachable(_)) && Instant::now() < until;
+        let made = loop {
+            // Nothing is asked for where the server is none that is known.
+            match client.server_kind().await {
+                Ok(_) => match client.create_ready(&create, within).await {
+                    Err(error) if is_away(&error) => {}
+                    made => break made,
+                },
+                Err(error) if is_away(&error) => {}
+                Err(error) => return Err(NotCreated::nothing_made(failure(&error))),
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        };
+        let sandbox = match made {
             Ok(sandbox) => sandbox,
             Err(Error::OutcomeUnknown { .. }) => {
                 let found = client.find_by_label(&label).await.map_err(|error| failure(&error))?;
@@ -264,6 +280,7 @@ impl SandboxManager {
                 sandbox.wait_ready(within).await.map_err(|error| failure(&error))?;
                 sandbox
             }
+            Err(Error::NotFound(_)) => return Err(NotCreated::nothing_made(unavailable(NOT_THERE.to_owned()))),
             Err(error) => return Err(NotCreated { error: failure(&error), may_exist: may_exist(&error) }),
         };
         let info = sandbox.info().await.map_err(|error| failure(&error))?;

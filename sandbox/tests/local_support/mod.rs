@@ -77,7 +77,10 @@ impl Host {
             }
         };
         command.envs(variable);
-        command.args(["runtime", "--listen", "127.0.0.1:0"]);
+        command.arg("runtime");
+        if !arguments.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
         command.arg("--api-key-file").arg(&key).arg("--state-dir").arg(&state).args(arguments);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();

@@ -162,7 +162,8 @@ fn result(bytes: &[u8], more: Option<String>) -> ToolResult {
     let mut text = String::from_utf8_lossy(bytes).into_owned();
     let lossy = text.contains(char::REPLACEMENT_CHARACTER);
     let truncated = more.is_some();
-    if let Some(more) = more {
+    let not_text = lossy.then(|| "[not all of it is text; each byte that is none is shown as U+FFFD]".to_owned());
+    for more in not_text.into_iter().chain(more) {
         let break_before = if text.ends_with('\n') { "" } else { "\n" };
         text = format!("{text}{break_before}{more}");
     }

@@ -1,3 +1,4 @@
+import { revealDirection } from "@/lib/format";
 import type { ToolOutput } from "./types";
 
 /** Characters of one tool's output that the page keeps; the whole is in the log and its artifact. */
@@ -8,7 +9,8 @@ const STDERR_TAIL = 2_000;
 
 export const NO_OUTPUT: ToolOutput = { text: "", droppedChars: 0, stderrTail: "" };
 
-export function appendOutput(output: ToolOutput, text: string, stream: string): ToolOutput {
+export function appendOutput(output: ToolOutput, printed: string, stream: string): ToolOutput {
+  const text = revealDirection(printed);
   const whole = output.text + text;
   const cut = whole.length > OUTPUT_CAP + CUT_STEP ? headToCut(whole) : 0;
   return {

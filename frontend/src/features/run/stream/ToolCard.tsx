@@ -1,7 +1,7 @@
 import { IconArrowUpRight } from "@tabler/icons-react";
 import { memo, useState } from "react";
 import type { SandboxTier } from "@/graphql/generated/graphql";
-import { formatDuration } from "@/lib/format";
+import { formatDuration, revealDirection } from "@/lib/format";
 import { useNow } from "@/lib/useNow";
 import { AnsiText } from "@/ui/AnsiText";
 import { Tag } from "@/ui/Tag";
@@ -26,7 +26,7 @@ export const ToolCard = memo(function ToolCard({ call, tier, isSelected, onSelec
   const [isOpen, setOpen] = useState(false);
   const state = toolState(call);
   const subject = subjectOf(call);
-  const body = call.output.text !== "" ? call.output.text : (call.result ?? "");
+  const body = call.output.text !== "" ? call.output.text : revealDirection(call.result ?? "");
   return (
     <article className={classes.card} id={call.id} data-state={state} data-selected={isSelected || undefined} aria-label={`Tool call ${call.tool}`}>
       <header className={classes.head}>

@@ -1,6 +1,6 @@
 import { Button, Modal, Skeleton } from "@mantine/core";
 import { Suspense, lazy, useState } from "react";
-import { formatBytes } from "@/lib/format";
+import { formatBytes, revealDirection } from "@/lib/format";
 import { ArtifactModal } from "../artifacts/ArtifactModal";
 import type { ToolCallView } from "../model/types";
 import classes from "./terminal.module.css";
@@ -10,7 +10,7 @@ const TerminalView = lazy(() => import("./TerminalView"));
 export function TerminalModal({ call, onClose }: { call: ToolCallView; onClose: () => void }) {
   const { text, droppedChars } = call.output;
   const [showsAll, setShowsAll] = useState(false);
-  const shown = text === "" ? (call.result ?? "") : text;
+  const shown = text === "" ? revealDirection(call.result ?? "") : text;
   return (
     <Modal opened onClose={onClose} size="min(1100px, 94vw)" centered title={<b className="num">{call.tool}</b>} closeButtonProps={{ "aria-label": "Close" }}>
       <Suspense fallback={<Skeleton height="64vh" />}>
