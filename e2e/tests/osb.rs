@@ -16,6 +16,14 @@ struct Osb {
 }
 
 impl Osb {
+    fn of(runtime: &SandboxRuntime) -> Result<Self> {
+        Ok(Self {
+            program: install("opensandbox-clients")?.join("osb"),
+            domain: runtime.url.replacen("http://", "", 1),
+            api_key: runtime.api_key.clone(),
+        })
+    }
+
     fn call(&self, arguments: &[&str]) -> Result<Output> {
         let output = Command::new(&self.program)
             .args(["--no-color", "--protocol", "http", "--domain", &self.domain, "--api-key", &self.api_key])
@@ -39,14 +47,9 @@ impl Osb {
 
 #[test]
 fn the_official_command_creates_runs_writes_reads_and_kills() -> Result {
-    let commands = install("opensandbox-clients")?;
     let state = tempfile::tempdir()?;
     let runtime = SandboxRuntime::start(state.path())?;
-    let osb = Osb {
-        program: commands.join("osb"),
-        domain: runtime.url.replacen("http://", "", 1),
-        api_key: runtime.api_key.clone(),
-    };
+    let osb = Osb::of(&runtime)?;
     let created = osb.json(&["sandbox", "create", "--image", "vitrine/code", "-o", "json"])?;
     let id = created["id"].as_str().ok_or("no id")?;
 
@@ -71,14 +74,9 @@ fn the_official_command_creates_runs_writes_reads_and_kills() -> Result {
 
 #[test]
 fn the_official_command_follows_the_background_and_reads_the_policy() -> Result {
-    let commands = install("opensandbox-clients")?;
     let state = tempfile::tempdir()?;
     let runtime = SandboxRuntime::start(state.path())?;
-    let osb = Osb {
-        program: commands.join("osb"),
-        domain: runtime.url.replacen("http://", "", 1),
-        api_key: runtime.api_key.clone(),
-    };
+    let osb = Osb::of(&runtime)?;
     let policy = state.path().join("policy.json");
     let rule = json!({ "action": "allow", "target": "example.com" });
     std::fs::write(&policy, json!({ "defaultAction": "deny", "egress": [rule] }).to_string())?;

@@ -14,15 +14,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::execution::CallContext;
-use domain::ids::SandboxId;
 use domain::resource::SandboxTier;
 use domain::sandbox::{
-    Collected, Exit, LiveSandbox, OutputSink, OutputStream, Program, SandboxRuntime as _, Setting, WhyRefused,
+    Collected, Exit, LiveSandbox, OutputSink, OutputStream, Program, SandboxRuntime as _, WhyRefused,
 };
-use domain::testing::plain_target;
+use domain::testing::{plain_context, plain_live, plain_target};
 use http::Method;
 use local_support::Host;
-use manager_support::{Stage, context, manager_at};
+use manager_support::{Stage, manager_at};
 use sandbox::manager::SandboxManager;
 use serde_json::{Value, json};
 use support::{Canned, Fake, Step, canned, send};
@@ -90,7 +89,7 @@ async fn what_cannot_be_read_keeps_nothing_else_from_being_taken() {
     assert_eq!((names(&third), refused(&third)), (vec!["shut/x", "b"], vec![]));
 
     // What a claim could not record is taken by the next one.
-    let next = CallContext { attempt: stage.context.attempt + 1, ..context() };
+    let next = CallContext { attempt: stage.context.attempt + 1, ..plain_context() };
     assert_eq!(stage.manager.collect(&next, &stage.live).await.unwrap().files.len(), 6);
 }
 
@@ -137,14 +136,7 @@ impl Remote {
             fake.world.files.lock().unwrap().insert(path, Bytes::from_static(content.as_bytes()));
         }
         let manager = manager_at(&format!("http://{}", fake.world.address), support::KEY);
-        let live = LiveSandbox {
-            id: SandboxId::from_bits(7),
-            target: plain_target(SandboxTier::Local, "local:"),
-            remote_id: "sb1".to_owned(),
-            enforced: Vec::new(),
-            expires_at: None,
-            setting: Setting::default(),
-        };
+        let live = plain_live(plain_target(SandboxTier::Local, "local:"));
         Self { fake, manager, live }
     }
 
@@ -168,12 +160,12 @@ async fn an_outage_is_no_refused_file_and_leaves_all_to_the_next_collection() {
     for _ in 0..3 {
         remote.fake.answer(Method::GET, "/files/info", cut());
     }
-    let error = remote.manager.collect(&context(), &remote.live).await.unwrap_err();
+    let error = remote.manager.collect(&plain_context(), &remote.live).await.unwrap_err();
     assert!(error.sandbox_lost, "{error}");
     remote.fake.world.overrides.lock().unwrap().clear();
-    let collected = remote.manager.collect(&context(), &remote.live).await.unwrap();
+    let collected = remote.manager.collect(&plain_context(), &remote.live).await.unwrap();
     assert_eq!((names(&collected), refused(&collected)), (vec!["a.txt", "b.txt"], vec![]));
-    assert_eq!(remote.manager.collect(&context(), &remote.live).await.unwrap().files, []);
+    assert_eq!(remote.manager.collect(&plain_context(), &remote.live).await.unwrap().files, []);
 }
 
 /// A server that runs as root reads whatever a link leads to.
@@ -184,9 +176,9 @@ async fn a_file_that_became_a_link_while_it_was_read_is_not_taken() {
     // It has another size each time.
     remote.says("b.txt", "file", 7);
     remote.says("b.txt", "file", 8);
-    let collected = remote.manager.collect(&context(), &remote.live).await.unwrap();
+    let collected = remote.manager.collect(&plain_context(), &remote.live).await.unwrap();
     assert_eq!(names(&collected), ["c.txt"]);
     assert_eq!(refused(&collected), [("a.txt", WhyRefused::Link), ("b.txt", WhyRefused::Changing)]);
-    let collected = remote.manager.collect(&context(), &remote.live).await.unwrap();
+    let collected = remote.manager.collect(&plain_context(), &remote.live).await.unwrap();
     assert_eq!((names(&collected), refused(&collected)), (vec!["a.txt", "b.txt"], vec![]));
 }

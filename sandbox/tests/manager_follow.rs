@@ -16,8 +16,9 @@ use domain::sandbox::{
     BackgroundCommand, Exit, Followed, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd, SandboxRuntime as _,
     Start,
 };
+use domain::testing::plain_context;
 use local_support::Host;
-use manager_support::{Stage, context, manager_of};
+use manager_support::{Stage, manager_of};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 impl Stage {
     /// As after a restart: nothing is known but what is stored.
     fn again(&self, host: &Host) -> Self {
-        Self { manager: manager_of(host), live: self.live.clone(), context: context() }
+        Self { manager: manager_of(host), live: self.live.clone(), context: plain_context() }
     }
 
     async fn start(&self, command: &str, limit: Duration) -> BackgroundCommand {

@@ -17,10 +17,10 @@ use domain::sandbox::{
     CallMark, EgressVerdict, Exit, LiveSandbox, OutputSink, OutputStream, Page, PageForm, PageTarget, Program,
     SandboxRequest, SandboxRuntime as _, Setting,
 };
-use domain::testing::plain_target;
+use domain::testing::{plain_context, plain_target};
 use local_support::origin::Origin;
 use local_support::{Host, KEY};
-use manager_support::{Stage, context, manager_at, profile};
+use manager_support::{Stage, manager_at, profile};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -59,7 +59,7 @@ async fn a_create_that_nobody_answers_ends_with_its_cancel() {
     let manager = manager_at(&format!("http://{}", silent.local_addr().unwrap()), KEY);
     let target = plain_target(SandboxTier::Local, "local:");
     let request = SandboxRequest { id: SandboxId::from_bits(7), target, profile: profile() };
-    let context = context();
+    let context = plain_context();
     let cancel = async {
         let taken = silent.accept().await.unwrap();
         context.cancel.cancel();
@@ -77,7 +77,7 @@ async fn a_create_waits_for_a_server_that_is_started_anew() {
     let manager = manager_at(&format!("http://{place}"), KEY);
     let target = plain_target(SandboxTier::Local, "local:");
     let request = SandboxRequest { id: SandboxId::from_bits(7), target, profile: profile() };
-    let context = context();
+    let context = plain_context();
     let start = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         tokio::task::spawn_blocking(move || Host::start_with(&["--listen", &place])).await.unwrap()

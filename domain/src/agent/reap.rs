@@ -9,7 +9,6 @@ use std::time::Duration;
 use super::claim::Ports;
 use crate::ctx::Scope;
 use crate::error::StoreError;
-use crate::ids::VersionId;
 use crate::sandbox::{LONGEST_TTL, Sandbox, SandboxTarget, target_of};
 
 const BATCH: u32 = 100;
@@ -42,7 +41,9 @@ pub async fn sweep(ports: &Ports) -> Result<(), StoreError> {
 
 /// Whether the server was seen not to have it any more.
 async fn remove(ports: &Ports, scope: Scope, sandbox: &Sandbox, failed: &mut Vec<SandboxTarget>) -> bool {
-    let Some(target) = target(ports, scope, sandbox.connection_version).await else { return false };
+    let Some(target) = target_of(&*ports.resources, &*ports.secrets, scope, sandbox.connection_version).await else {
+        return false;
+    };
     if failed.iter().filter(|failed| **failed == target).count() >= PATIENCE {
         return false;
     }
@@ -64,7 +65,7 @@ pub async fn compare(ports: &Ports) -> Result<(), StoreError> {
     let since = ports.clock.now().minus(LONGEST_TTL + LATE);
     let mut compared: Vec<SandboxTarget> = Vec::new();
     for (scope, version) in ports.sandbox_records.connections_used(since).await? {
-        let Some(target) = target(ports, scope, version).await else { continue };
+        let Some(target) = target_of(&*ports.resources, &*ports.secrets, scope, version).await else { continue };
         if compared.contains(&target) {
             continue;
         }
@@ -87,8 +88,4 @@ pub async fn compare(ports: &Ports) -> Result<(), StoreError> {
         compared.push(target);
     }
     Ok(())
-}
-
-async fn target(ports: &Ports, scope: Scope, version: VersionId) -> Option<SandboxTarget> {
-    target_of(&*ports.resources, &*ports.secrets, scope, version).await
 }

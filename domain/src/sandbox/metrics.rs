@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
-use super::model::{Sandbox, SandboxState, SandboxTarget};
+use super::model::{Sandbox, SandboxState};
 use super::ports::SandboxRuntime;
+use super::target::target_of;
 use crate::clock::{Clock, Timestamp};
 use crate::ctx::Scope;
-use crate::ids::VersionId;
-use crate::resource::{ResourceStore, SecretStore, Spec};
+use crate::resource::{ResourceStore, SecretStore};
 
 /// How long somebody who looks is kept waiting.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -60,24 +60,4 @@ pub async fn metrics(ports: MetricsPorts<'_>, scope: Scope, sandbox: &Sandbox) -
         }
         Either::Right(_) => None,
     }
-}
-
-/// The server of a connection version, with its key as it is at this moment.
-pub(crate) async fn target_of(
-    resources: &dyn ResourceStore,
-    secrets: &dyn SecretStore,
-    scope: Scope,
-    version: VersionId,
-) -> Option<SandboxTarget> {
-    let version = resources.versions(scope, &[version]).await.ok()?.pop()?;
-    let Spec::SandboxConnection(connection) = version.spec else { return None };
-    let api_key = match connection.credential_id {
-        None => None,
-        Some(credential) => {
-            let version = resources.latest_published(scope, &[credential]).await.ok()?.pop()?;
-            let Spec::Credential(spec) = version.spec else { return None };
-            Some(secrets.open(&version.id.to_string(), &spec.sealed).ok()?)
-        }
-    };
-    Some(SandboxTarget::new(connection, api_key))
 }

@@ -7,4 +7,4 @@
 pub mod contract;
 mod samples;
 
-pub use samples::{Home, Ports, Samples, plain_profile, plain_target};
+pub use samples::{Home, Ports, Samples, plain_context, plain_live, plain_profile, plain_target};

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::access::{AccessStore, IdentityStore, Project, Tenant};
 use crate::artifact::{Artifact, ArtifactKind, StoredText, sha256_hex};
@@ -15,8 +17,8 @@ use crate::cost::CostReader;
 use crate::ctx::{Principal, Scope};
 use crate::event::{Event, EventLog, Segment, encode_segment};
 use crate::execution::{
-    AgentIteration, Change, Commit, Execution, ExecutionReader, ExecutionRef, ExecutionStatus, ExecutionStore, Fence,
-    ModelPin, NewExecution, Pins, Progress, StopCode, StopReason, StopStep,
+    AgentIteration, CallContext, Change, Commit, Execution, ExecutionReader, ExecutionRef, ExecutionStatus,
+    ExecutionStore, Fence, ModelPin, NewExecution, Pins, Progress, StopCode, StopReason, StopStep,
 };
 use crate::ids::{
     AccountId, ApiKeyId, ArtifactId, CommandId, ExecutionId, ModelCallId, PriceVersionId, PrincipalId, ProjectId,
@@ -26,7 +28,9 @@ use crate::model_call::{CallState, FinishReason, ModelCall, RequestedToolCall, S
 use crate::money::{NanoUsd, Price, TokenUsage};
 use crate::price_table::PriceStore;
 use crate::resource::{ResourceStore, SandboxNetwork, SandboxProfileSpec, SandboxRoute, SandboxTier, SecureRuntime};
-use crate::sandbox::{IssuedCredential, Sandbox, SandboxState, SandboxTarget, WorkspaceCheckpoint};
+use crate::sandbox::{
+    IssuedCredential, LiveSandbox, Sandbox, SandboxState, SandboxTarget, Setting, WorkspaceCheckpoint,
+};
 use crate::tool_call::{SideEffect, ToolCall, ToolCallState};
 
 /// 2026-01-01T23:59:59.999900Z: rounding to milliseconds would move it into the next day.
@@ -385,6 +389,30 @@ pub fn plain_target(tier: SandboxTier, base_url: &str) -> SandboxTarget {
         secure_access: false,
         secure_runtime: SecureRuntime::Runc,
         egress: None,
+    }
+}
+
+/// A sandbox with an id of its server, and nothing set for it.
+pub fn plain_live(target: SandboxTarget) -> LiveSandbox {
+    LiveSandbox {
+        id: SandboxId::from_bits(7),
+        target,
+        remote_id: "sb1".to_owned(),
+        enforced: Vec::new(),
+        expires_at: None,
+        setting: Setting::default(),
+    }
+}
+
+/// The first claim of an execution, with ten minutes left.
+pub fn plain_context() -> CallContext {
+    let tenant_id = TenantId::from_bits(1);
+    CallContext {
+        principal: Principal { id: PrincipalId::from_bits(1), tenant_id, project_id: None },
+        execution: ExecutionRef { tenant_id, id: ExecutionId::from_bits(1) },
+        attempt: 1,
+        time_left: Duration::from_secs(600),
+        cancel: CancellationToken::new(),
     }
 }
 

@@ -1,4 +1,6 @@
-//! Does something at the same time as the work of a call.
+//! Beside the work of a call goes what looks after it: attempts are told, credentials are taken away.
+//!
+//! Rule: neither side waits for the other until the work is done.
 
 use futures_util::future::join;
 use tokio_util::sync::CancellationToken;

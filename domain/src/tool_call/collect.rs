@@ -23,15 +23,30 @@ pub(super) struct Outputs {
     pub last_words: Vec<Event>,
 }
 
-/// Adds new and changed files in `outputs/`. A collection that fails leaves the tool's result as it is, with a warning.
-pub(super) async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbox, outputs: &mut Outputs) {
+/// Adds new and changed files in `outputs/`, and a warning for each kind that was not taken. Returns what these say.
+pub(super) async fn collect(
+    claim: &Claim,
+    call: &ToolCall,
+    sandbox: &LiveSandbox,
+    outputs: &mut Outputs,
+) -> Vec<String> {
+    let not_taken = take(claim, call, sandbox, outputs).await;
+    outputs.warnings.extend(not_taken.iter().map(|(code, message)| warning_event(code, message.clone())));
+    not_taken.into_iter().map(|(_, message)| message).collect()
+}
+
+/// Adds the files. Returns the codes and messages of what was not taken.
+async fn take(
+    claim: &Claim,
+    call: &ToolCall,
+    sandbox: &LiveSandbox,
+    outputs: &mut Outputs,
+) -> Vec<(&'static str, String)> {
     let found = match claim.ports.sandboxes.collect(&claim.call_context(), sandbox).await {
         Ok(found) => found,
         Err(error) => {
             tracing::warn!(execution.id = %claim.execution.id, error.code = error.code, "outputs were not collected");
-            let message = format!("The files in outputs/ could not be collected. {error}");
-            outputs.warnings.push(warning_event("OUTPUTS_NOT_COLLECTED", message));
-            return;
+            return vec![("OUTPUTS_NOT_COLLECTED", format!("The files in outputs/ could not be collected. {error}"))];
         }
     };
     let artifact = |name: String, bytes: &Bytes| Artifact {
@@ -47,22 +62,24 @@ pub(super) async fn collect(claim: &Claim, call: &ToolCall, sandbox: &LiveSandbo
     };
     let files = found.files.into_iter().map(|file| (artifact(file.name, &file.bytes), file.bytes));
     outputs.files.extend(files.filter(|(artifact, _)| claim.sandbox.note_collected(&artifact.name, &artifact.sha256)));
+    let mut not_taken = Vec::new();
     for (count, why) in
         [(found.left_out, "being too many or too large"), (found.withheld, "since each holds a credential's value")]
     {
         if count > 0 {
             let message = format!("Left out of the artifacts, {why}: {count} files in outputs/.");
-            outputs.warnings.push(warning_event("OUTPUTS_LEFT_OUT", message));
+            not_taken.push(("OUTPUTS_LEFT_OUT", message));
         }
     }
     if found.is_cut {
         let message = "outputs/ has more entries than can be listed, and the rest is left out of the artifacts; put them \
             into one archive, or remove some.";
-        outputs.warnings.push(warning_event("OUTPUTS_LEFT_OUT", message.to_owned()));
+        not_taken.push(("OUTPUTS_LEFT_OUT", message.to_owned()));
     }
     if !found.refused.is_empty() {
-        outputs.warnings.push(warning_event("OUTPUTS_REFUSED", refusal(&found.refused)));
+        not_taken.push(("OUTPUTS_REFUSED", refusal(&found.refused)));
     }
+    not_taken
 }
 
 /// Names of entries that are told at most.
@@ -79,14 +96,6 @@ fn refusal(refused: &[RefusedOutput]) -> String {
 
 pub(super) fn warning_event(code: &str, message: String) -> Event {
     Event::WarningRaised { code: code.to_owned(), message }
-}
-
-/// What a warning says.
-pub(super) fn warning_message(event: &Event) -> Option<&str> {
-    match event {
-        Event::WarningRaised { message, .. } => Some(message),
-        _ => None,
-    }
 }
 
 pub(super) fn created_event(artifact: &Artifact) -> Event {

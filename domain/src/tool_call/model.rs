@@ -88,6 +88,12 @@ impl ToolResult {
         }
     }
 
+    /// Says something of ours to the model, on a line of its own behind the text.
+    pub(super) fn note(&mut self, note: &str) {
+        let break_before = if self.text.ends_with('\n') { "" } else { "\n" };
+        self.text = format!("{}{break_before}[{note}]", self.text);
+    }
+
     /// Puts the replacement character in the place of each NUL: not every store keeps one in a text.
     pub(super) fn take_nul_out(&mut self) {
         if self.text.contains('\0') {

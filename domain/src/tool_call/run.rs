@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt};
 
 use super::browse::browse;
-use super::collect::{Outputs, collect, created_event, warning_event, warning_message};
+use super::collect::{Outputs, collect, created_event, warning_event};
 use super::follow;
 use super::invocation::Invocation;
 use super::model::{ToolCall, ToolCallState, ToolResult};
@@ -151,12 +151,10 @@ pub(super) async fn conclude(
         claim.sandbox.forget(claim, sandbox.id).await;
     }
     let is_live = claim.sandbox.current().await == Some(sandbox.id);
-    let mut not_taken = Vec::new();
-    if is_live && outcome.is_ok() {
-        let before = outputs.warnings.len();
-        collect(claim, call, sandbox, &mut outputs).await;
-        not_taken.extend(outputs.warnings[before..].iter().filter_map(warning_message).map(str::to_owned));
-    }
+    let not_taken = match &outcome {
+        Ok(_) if is_live => collect(claim, call, sandbox, &mut outputs).await,
+        Ok(_) | Err(_) => Vec::new(),
+    };
     if is_live && changes_workspace {
         outputs.warnings.extend(checkpoint::take(claim, sandbox).await);
     }
@@ -165,8 +163,7 @@ pub(super) async fn conclude(
     let mut result = outcome.unwrap_or_else(failed);
     // Else the model would say that it handed over what nobody gets.
     for message in not_taken {
-        let break_before = if result.text.ends_with('\n') { "" } else { "\n" };
-        result.text = format!("{}{break_before}[{message}]", result.text);
+        result.note(&message);
     }
     if !is_live && changes_workspace {
         outputs.warnings.push(warning_event("WORKSPACE_NOT_KEPT", FILES_LOST.to_owned()));

@@ -96,7 +96,10 @@ async fn told(sandbox: &Sandbox, word: u8, opposite: u8) -> io::Result<()> {
     let outcome = tokio::time::timeout(INIT_PATIENCE, sandbox.channel.tell(word)).await.map_err(io::Error::from);
     let outcome = outcome.flatten();
     if outcome.is_err() {
-        let _ = tokio::time::timeout(INIT_PATIENCE, sandbox.channel.send_word(opposite)).await;
+        let taken_back = tokio::time::timeout(INIT_PATIENCE, sandbox.channel.send_word(opposite)).await;
+        if let Err(error) = taken_back.map_err(io::Error::from).flatten() {
+            tracing::warn!(sandbox.id = sandbox.id(), error = %error, "a word to the first process was not taken back");
+        }
     }
     outcome
 }

@@ -1,12 +1,12 @@
 //! From the client's errors to the domain's, without the server's own shapes.
 
-use domain::sandbox::SandboxError;
+use domain::sandbox::{NotCreated, SandboxError};
 
 use crate::opensandbox::{Error, ErrorClass};
 
 const MAX_MESSAGE_CHARS: usize = 500;
 /// The answer 404 to a create.
-pub(super) const NOT_THERE: &str = "the server answered 404: the connection's baseUrl leads to no OpenSandbox server, or the \
+const NOT_THERE: &str = "the server answered 404: the connection's baseUrl leads to no OpenSandbox server, or the \
                                     sandbox went away while it started";
 const FULL: &str = "the storage of the sandbox is full; remove files, or give the sandbox profile more diskBytes";
 
@@ -47,9 +47,18 @@ pub(super) fn unavailable(why: String) -> SandboxError {
     SandboxError { code: "SANDBOX_UNAVAILABLE", message: why, sandbox_lost: true }
 }
 
+/// A create that failed so.
+pub(super) fn not_created(error: &Error) -> NotCreated {
+    let why = match error {
+        Error::NotFound(_) => unavailable(NOT_THERE.to_owned()),
+        error => failure(error),
+    };
+    NotCreated { error: why, may_exist: may_exist(error) }
+}
+
 /// Whether a create that failed so may have left a sandbox. One that was made and did not become ready was killed, and what
 /// the server said to that is an error of its own.
-pub(super) const fn may_exist(error: &Error) -> bool {
+const fn may_exist(error: &Error) -> bool {
     match error {
         Error::ConnectionInvalid(_)
         | Error::PlaintextRefused { .. }
@@ -142,8 +151,11 @@ mod tests {
             (Error::ServerFailed(reply()), true),
             (unknown, true),
         ] {
-            assert_eq!(may_exist(&error), may, "{error}");
+            assert_eq!(not_created(&error).may_exist, may, "{error}");
         }
+        let nowhere = not_created(&Error::NotFound(reply())).error;
+        assert_eq!(nowhere.code, "SANDBOX_UNAVAILABLE");
+        assert!(nowhere.message.contains("baseUrl"), "{nowhere:?}");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub use clients::{LocalTier, SandboxManager};
 
 use crate::opensandbox::{CreateSandbox, Error, LABEL_KEY, ListFilter, Sandbox, SandboxLabel};
 use crate::runner::{Capture, Environment, run_dir};
-use failure::{NOT_THERE, failure, may_exist, unavailable};
+use failure::{failure, not_created, unavailable};
 
 /// How long a new sandbox may take until commands can run in it.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -249,6 +249,17 @@ impl SandboxRuntime for SandboxManager {
     }
 }
 
+/// Asks again while the server only refuses connections: then nothing was asked for.
+async fn when_there<T, A: Future<Output = Result<T, Error>>>(ask: impl Fn() -> A) -> Result<T, Error> {
+    let until = Instant::now() + AWAY_FOR;
+    loop {
+        match ask().await {
+            Err(Error::Unreachable(_)) if Instant::now() < until => tokio::time::sleep(LOOK_AGAIN).await,
+            answer => return answer,
+        }
+    }
+}
+
 impl SandboxManager {
     async fn make(&self, context: &CallContext, request: &SandboxRequest) -> Result<LiveSandbox, NotCreated> {
         self.admit(context.principal.tenant_id, &request.target).map_err(NotCreated::nothing_made)?;
@@ -256,22 +267,10 @@ impl SandboxManager {
         let label = label(request.id).map_err(NotCreated::nothing_made)?;
         let create = request::create(request, label.clone()).map_err(NotCreated::nothing_made)?;
         let within = READY_WITHIN.min(context.time_left);
-        let until = Instant::now() + AWAY_FOR;
-        // Where no connection comes about, nothing was asked for: it may be asked again.
-        let is_away = |error: &Error| matches!(error, Error::Unreachable(_)) && Instant::now() < until;
-        let made = loop {
-            // Nothing is asked for where the server is none that is known.
-            match client.server_kind().await {
-                Ok(_) => match client.create_ready(&create, within).await {
-                    Err(error) if is_away(&error) => {}
-                    made => break made,
-                },
-                Err(error) if is_away(&error) => {}
-                Err(error) => return Err(NotCreated::nothing_made(failure(&error))),
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
-        };
-        let sandbox = match made {
+        // Nothing is asked for where the server is none that is known.
+        let known = when_there(|| client.server_kind()).await;
+        known.map_err(|error| NotCreated::nothing_made(failure(&error)))?;
+        let sandbox = match when_there(|| client.create_ready(&create, within)).await {
             Ok(sandbox) => sandbox,
             Err(Error::OutcomeUnknown { .. }) => {
                 let found = client.find_by_label(&label).await.map_err(|error| failure(&error))?;
@@ -280,8 +279,7 @@ impl SandboxManager {
                 sandbox.wait_ready(within).await.map_err(|error| failure(&error))?;
                 sandbox
             }
-            Err(Error::NotFound(_)) => return Err(NotCreated::nothing_made(unavailable(NOT_THERE.to_owned()))),
-            Err(error) => return Err(NotCreated { error: failure(&error), may_exist: may_exist(&error) }),
+            Err(error) => return Err(not_created(&error)),
         };
         let info = sandbox.info().await.map_err(|error| failure(&error))?;
         let live = request::live(request, &info);

@@ -21,9 +21,15 @@ pub(super) struct CommandStream {
     response: Response,
     decoder: EventDecoder,
     events: VecDeque<Event>,
-    has_ended: bool,
-    is_broken: bool,
-    is_overlong: bool,
+    over: Option<Over>,
+}
+
+/// Why nothing more is read.
+#[derive(Clone, Copy)]
+enum Over {
+    Ended,
+    Broken,
+    Overlong,
 }
 
 /// What came next.
@@ -49,8 +55,7 @@ impl CommandStream {
             .await
             .map_err(|error| error.after_sending("command"))?;
         let decoder = EventDecoder::new(MAX_FRAME_BYTES);
-        let events = VecDeque::new();
-        Ok(Self { response, decoder, events, has_ended: false, is_broken: false, is_overlong: false })
+        Ok(Self { response, decoder, events: VecDeque::new(), over: None })
     }
 
     /// The next event. Bytes that complete none do not count as life.
@@ -60,21 +65,23 @@ impl CommandStream {
             if let Some(event) = self.events.pop_front() {
                 return Next::Event(event);
             }
-            if self.is_overlong {
-                return Next::Overlong;
-            }
-            if self.has_ended {
-                return if self.is_broken { Next::Broken } else { Next::Ended };
+            match self.over {
+                Some(Over::Ended) => return Next::Ended,
+                Some(Over::Broken) => return Next::Broken,
+                Some(Over::Overlong) => return Next::Overlong,
+                None => {}
             }
             let decoded = match timeout_at(deadline, self.response.chunk()).await {
                 Err(_) => return Next::Silent,
                 Ok(Ok(Some(chunk))) => self.decoder.push(&chunk, &mut self.events),
                 Ok(last @ (Ok(None) | Err(_))) => {
-                    (self.has_ended, self.is_broken) = (true, last.is_err());
+                    self.over = Some(if last.is_err() { Over::Broken } else { Over::Ended });
                     self.decoder.finish(&mut self.events)
                 }
             };
-            self.is_overlong = decoded.is_err();
+            if decoded.is_err() {
+                self.over = Some(Over::Overlong);
+            }
         }
     }
 

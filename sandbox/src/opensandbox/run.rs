@@ -7,7 +7,8 @@
 //! 4. Beside that, one future waits for cancel or the time limit, interrupts the command, and gives it a grace.
 //!
 //! Rule: only a terminal event makes an end known, but for a line that is too long to be read: then the command is stopped,
-//! and so is one whose stream makes no sense. An error says that it does not run, or, as `OutcomeUnknown`, that it may. Dropping the future does not stop the command; cancelling it does.
+//! and so is one whose stream makes no sense. An error says that it does not run, or, as `OutcomeUnknown`, that it may.
+//! Dropping the future does not stop the command; cancelling it does.
 
 use std::sync::Arc;
 use std::time::Duration;

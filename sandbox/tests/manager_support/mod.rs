@@ -1,18 +1,15 @@
 //! A manager in front of a real runtime, with one sandbox.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::ctx::Principal;
-use domain::execution::{CallContext, ExecutionRef};
-use domain::ids::{ExecutionId, PrincipalId, ResourceId, SandboxId, TenantId};
+use domain::execution::CallContext;
+use domain::ids::{ResourceId, SandboxId, TenantId};
 use domain::resource::{SandboxProfileSpec, SandboxTier};
 use domain::sandbox::{LiveSandbox, SandboxRequest, SandboxRuntime as _};
-use domain::testing::{plain_profile, plain_target};
+use domain::testing::{plain_context, plain_profile, plain_target};
 use sandbox::manager::{LocalTier, SandboxManager};
 use secrecy::SecretString;
-use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::local_support::{Host, KEY};
@@ -43,7 +40,7 @@ impl Stage {
         let mut profile = profile();
         change(&mut profile);
         let target = plain_target(SandboxTier::Local, "local:");
-        let context = context();
+        let context = plain_context();
         let request = SandboxRequest { id: SandboxId::from_bits(7), target, profile };
         let live = manager.create(&context, &request).await.unwrap();
         Self { manager, live, context }
@@ -62,15 +59,4 @@ pub fn manager_at(url: &str, key: &str) -> SandboxManager {
 
 pub fn profile() -> SandboxProfileSpec {
     SandboxProfileSpec { command_timeout_ms: 600_000, ..plain_profile(ResourceId::from_bits(1)) }
-}
-
-pub fn context() -> CallContext {
-    let tenant_id = TenantId::from_bits(1);
-    CallContext {
-        principal: Principal { id: PrincipalId::from_bits(1), tenant_id, project_id: None },
-        execution: ExecutionRef { tenant_id, id: ExecutionId::from_bits(1) },
-        attempt: 1,
-        time_left: Duration::from_secs(600),
-        cancel: CancellationToken::new(),
-    }
 }

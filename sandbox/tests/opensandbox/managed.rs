@@ -4,20 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::ctx::Principal;
-use domain::execution::{CallContext, ExecutionRef};
-use domain::ids::{ExecutionId, PrincipalId, SandboxId, TenantId};
+use domain::ids::TenantId;
 use domain::resource::SandboxTier;
-use domain::sandbox::{
-    Exit, LiveSandbox, OutputSink, OutputStream, Program, ProgramEnd, SandboxRuntime as _, SandboxTarget, Setting,
-};
-use domain::testing::plain_target;
+use domain::sandbox::{Exit, OutputSink, OutputStream, Program, ProgramEnd, SandboxRuntime as _, SandboxTarget};
+use domain::testing::{plain_context, plain_live, plain_target};
 use http::Method;
 use sandbox::manager::{LocalTier, SandboxManager};
 use sandbox::opensandbox::{OutputWire, shell_words};
 use secrecy::SecretString;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::support::{Fake, KEY, Step, canned, complete, init, send, stdout};
@@ -42,17 +37,6 @@ impl OutputSink for Nowhere {
     async fn output(&self, _: OutputStream, _: &str) {}
 }
 
-fn context() -> CallContext {
-    let tenant_id = TenantId::from_bits(1);
-    CallContext {
-        principal: Principal { id: PrincipalId::from_bits(1), tenant_id, project_id: None },
-        execution: ExecutionRef { tenant_id, id: ExecutionId::from_bits(1) },
-        attempt: 1,
-        time_left: Duration::from_secs(600),
-        cancel: CancellationToken::new(),
-    }
-}
-
 /// Runs a shell command by a manager that knows nothing of its sandbox yet.
 async fn execute(fake: &Fake, command: &str, steps: impl IntoIterator<Item = Step>) -> ProgramEnd {
     let sandbox = json!({"id": "sb1", "status": {"state": "Running"}});
@@ -61,19 +45,12 @@ async fn execute(fake: &Fake, command: &str, steps: impl IntoIterator<Item = Ste
         api_key: Some(KEY.to_owned()),
         ..plain_target(SandboxTier::Remote, &format!("http://{}", fake.world.address))
     };
-    let live = LiveSandbox {
-        id: SandboxId::from_bits(7),
-        target,
-        remote_id: "sb1".to_owned(),
-        enforced: Vec::new(),
-        expires_at: None,
-        setting: Setting::default(),
-    };
+    let live = plain_live(target);
     fake.script([init(), stdout("has env\nhas bash\nlayout made\nsurvey done"), complete()]);
     fake.script(steps);
     let program = Program::Shell(command.to_owned());
     let manager = SandboxManager::new(Arc::new(NoTier));
-    manager.execute(&context(), &live, &program, Duration::from_secs(60), &Nowhere).await.unwrap()
+    manager.execute(&plain_context(), &live, &program, Duration::from_secs(60), &Nowhere).await.unwrap()
 }
 
 #[tokio::test]

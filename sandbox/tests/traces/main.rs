@@ -18,10 +18,10 @@ mod recorder;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::ids::{SandboxId, ToolCallId};
+use domain::ids::ToolCallId;
 use domain::resource::SandboxTier;
 use domain::sandbox::{LiveSandbox, RedactingRuntime, Setting};
-use domain::testing::plain_target;
+use domain::testing::{plain_context, plain_live, plain_target};
 use sandbox::opensandbox::{Client, Connection, CreateSandbox, Route, SandboxLabel, Sharing, Timeouts};
 
 use calls::Said;
@@ -114,14 +114,10 @@ async fn a_credential_that_is_given_back() {
     let manager = RedactingRuntime::new(Arc::new(manager_support::manager_at(&server.url, KEY)));
     let call = Some(ToolCallId::from_bits(7));
     let live = LiveSandbox {
-        id: SandboxId::from_bits(7),
-        target: plain_target(SandboxTier::Local, "local:"),
-        remote_id: "sb1".to_owned(),
-        enforced: Vec::new(),
-        expires_at: None,
         setting: Setting { call, ..Setting::default() },
+        ..plain_live(plain_target(SandboxTier::Local, "local:"))
     };
-    let context = manager_support::context();
+    let context = plain_context();
     let error = manager.put_credential(&context, &live, "TOKEN", CREDENTIAL).await.unwrap_err();
     assert!(server.uploads() > 0, "the credential was not sent: {error}");
     assert_silent(&[KEY, TOKEN, ACCESS, CREDENTIAL], &Said(format!("{error} {error:?}")));

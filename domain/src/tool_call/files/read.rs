@@ -75,7 +75,7 @@ impl ReadFile {
             bytes = without_half_a_character(bytes);
         }
         let next = offset + bytes.len() as u64;
-        let more = has_more.then(|| format!("[the file goes on; read it with offset {next}]"));
+        let more = has_more.then(|| format!("the file goes on; read it with offset {next}"));
         Ok(result(bytes, more))
     }
 
@@ -149,9 +149,9 @@ impl WantedLines {
         let whole = self.bytes.iter().rposition(|byte| *byte == b'\n').map(|at| &self.bytes[..=at]);
         let line = self.line;
         match whole {
-            Some(whole) => result(whole, Some(format!("[cut here; read on with start_line {line}]"))),
+            Some(whole) => result(whole, Some(format!("cut here; read on with start_line {line}"))),
             None => {
-                let more = format!("[line {line} is longer than {MAX_READ_BYTES} bytes; read it by offset]");
+                let more = format!("line {line} is longer than {MAX_READ_BYTES} bytes; read it by offset");
                 result(without_half_a_character(&self.bytes), Some(more))
             }
         }
@@ -159,15 +159,16 @@ impl WantedLines {
 }
 
 fn result(bytes: &[u8], more: Option<String>) -> ToolResult {
-    let mut text = String::from_utf8_lossy(bytes).into_owned();
+    let text = String::from_utf8_lossy(bytes).into_owned();
     let lossy = text.contains(char::REPLACEMENT_CHARACTER);
-    let truncated = more.is_some();
-    let not_text = lossy.then(|| "[not all of it is text; each byte that is none is shown as U+FFFD]".to_owned());
-    for more in not_text.into_iter().chain(more) {
-        let break_before = if text.ends_with('\n') { "" } else { "\n" };
-        text = format!("{text}{break_before}{more}");
+    let mut result = ToolResult { truncated: more.is_some(), lossy, ..ToolResult::succeeded(text) };
+    if lossy {
+        result.note("not all of it is text; each byte that is none is shown as U+FFFD");
     }
-    ToolResult { truncated, lossy, ..ToolResult::succeeded(text) }
+    if let Some(more) = more {
+        result.note(&more);
+    }
+    result
 }
 
 /// Bytes that were cut somewhere, up to the end of the last whole character.
